@@ -1,0 +1,460 @@
+// Each node is met once, in tree order, so its operands' shapes stand when it is reached. A node's axis names are
+// bound from three sides that must agree: its own `dims`, its operands' shapes, and the model's dims.
+#include "analysis/walk.h"
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+#include "base/yaml.h"
+
+namespace archlight::analysis {
+namespace {
+
+using base::fault_at;
+using base::Faults;
+using base::Result;
+using expr::Expr;
+using graph::NodeId;
+
+struct Letters {
+  std::vector<std::pair<std::string_view, Expr>> values;
+  const Expr* find(std::string_view name) const {
+    for (const auto& [key, value] : values)
+      if (key == name) return &value;
+    return nullptr;
+  }
+};
+
+Expr product(expr::ExprPool& pool, const Shape& axes, size_t from = 0) {
+  if (axes.size() <= from) return pool.constant(1);
+  return pool.mul(std::span<const Expr>(axes).subspan(from));
+}
+
+class Walker {
+ public:
+  Walker(std::shared_ptr<const graph::SpecTree> tree, const PhaseBinding& binding) : tree_(*tree) {
+    out_.pool = std::make_shared<expr::ExprPool>();
+    out_.tree = std::move(tree);
+    out_.binding = binding;
+  }
+
+  Result<std::shared_ptr<const Analysis>> run() {
+    bind_phase();
+    bind_dims();
+    const size_t n = tree_.nodes.size();
+    out_.shape.resize(n);
+    out_.computed.resize(n);
+    out_.flops.resize(n);
+    out_.instances.resize(n);
+    out_.active.resize(n);
+    scopes_.resize(tree_.scopes.size());
+    call_counts();
+    for (NodeId id = 0; id < n; ++id) {
+      visit(id);
+      if (faults_.size() > 50) break;
+    }
+    if (faults_.empty()) check_carries();
+    if (faults_.empty()) check_values();
+    if (!faults_.empty()) return faults_;
+    return std::make_shared<const Analysis>(std::move(out_));
+  }
+
+ private:
+  void fail(const base::Span& at, std::string wrong, std::string expected = {}, std::string fix = {}) {
+    if (faults_.size() < 100) faults_.push_back(fault_at(at, std::move(wrong), std::move(expected), std::move(fix)));
+  }
+
+  void bind_phase() {
+    expr::ExprPool& pool = *out_.pool;
+    const PhaseBinding& b = out_.binding;
+    out_.batch = b.batch ? pool.constant(*b.batch) : pool.symbol("B");
+    const bool decode = tree_.phase == graph::Phase::kDecode;
+    out_.s_query = b.s_query ? pool.constant(*b.s_query) : decode ? pool.constant(1) : pool.symbol("s_query");
+    out_.s_ctx = b.s_ctx ? pool.constant(*b.s_ctx) : decode ? pool.symbol("s_ctx") : out_.s_query;
+    globals_.emplace("B", out_.batch);
+    globals_.emplace("s_query", out_.s_query);
+    globals_.emplace("s_ctx", out_.s_ctx);
+  }
+
+  void bind_dims() {
+    expr::ExprPool& pool = *out_.pool;
+    const auto bind = [&](const std::string& name, const expr::Rational& value) {
+      if (out_.binding.dims == Dims::kNumbers) {
+        globals_.emplace(name, pool.constant(value));
+      } else if (value.num >= 1 && value.is_integer()) {
+        globals_.emplace(name, pool.symbol(name));
+      } else {
+        globals_.emplace(name, pool.symbol(name, {expr::Rational{std::min<base::Int128>(value.num, 0), value.num < 0 ? value.den : 1}, std::nullopt}, value.is_integer()));
+      }
+    };
+    for (const spec::BoundDim& dim : tree_.binding->dims) bind(dim.name, dim.value);
+    for (const graph::Derived& derived : tree_.derived) bind(derived.name, {derived.value, 1});
+  }
+
+  std::optional<Expr> lookup(std::string_view name, int scope) {
+    if (scope >= 0) {
+      auto& cached = scopes_[scope];
+      if (const auto it = cached.find(name); it != cached.end()) return it->second;
+      for (const spec::NamedFormula& named : tree_.scopes[scope].names)
+        if (named.name == name) {
+          const Expr value = instantiate(named.formula, tree_.scopes[scope].parent);
+          cached.emplace(name, value);
+          return value;
+        }
+      return lookup(name, tree_.scopes[scope].parent);
+    }
+    const auto it = globals_.find(name);
+    return it == globals_.end() ? std::nullopt : std::optional(it->second);
+  }
+
+  Expr instantiate(const expr::Formula& formula, int scope, const Letters* letters = nullptr) {
+    return formula.instantiate(*out_.pool, [&](std::string_view name) -> std::optional<Expr> {
+      if (letters)
+        if (const Expr* value = letters->find(name)) return *value;
+      return lookup(name, scope);
+    });
+  }
+
+  void call_counts() {
+    expr::ExprPool& pool = *out_.pool;
+    call_instances_.reserve(tree_.calls.size());
+    for (const graph::Call& call : tree_.calls) {
+      Expr all = call.parent >= 0 ? call_instances_[call.parent].first : pool.constant(1);
+      Expr active = call.parent >= 0 ? call_instances_[call.parent].second : pool.constant(1);
+      if (call.parent < 0 && call.group >= 0) {
+        const Expr layers = instantiate(tree_.groups[call.group].count, -1);
+        all = all * layers;
+        active = active * layers;
+      }
+      Expr copies;
+      if (!call.copies.empty()) {
+        copies = instantiate(call.copies, call.copies_scope);
+        all = all * copies;
+        active = active * instantiate(call.active, call.copies_scope);
+      }
+      call_instances_.emplace_back(all, active);
+      out_.copies.push_back(copies);
+    }
+  }
+
+  // A producer's shape as a consumer elsewhere sees it: entering copies that share the tokens out divides the token axis,
+  // leaving them multiplies it.
+  Shape seen_from(NodeId producer, int consumer_call) {
+    Shape shape = out_.shape[producer];
+    const int from = tree_.nodes[producer].call;
+    if (from == consumer_call || shape.size() < 2) return shape;
+    const auto inside = [&](int call, int of) {
+      for (; of >= 0; of = tree_.calls[of].parent)
+        if (of == call) return true;
+      return false;
+    };
+    for (int call = from; call >= 0; call = tree_.calls[call].parent)
+      if (tree_.calls[call].splits_tokens && !inside(call, consumer_call)) shape[1] = shape[1] * out_.copies[call];
+    for (int call = consumer_call; call >= 0; call = tree_.calls[call].parent)
+      if (tree_.calls[call].splits_tokens && !inside(call, from)) shape[1] = shape[1] / out_.copies[call];
+    return shape;
+  }
+
+  std::string text_of(const Shape& shape) {
+    std::string text = "[";
+    for (size_t i = 0; i < shape.size(); ++i) text += (i ? ", " : "") + expr::to_text(shape[i]);
+    return text + "]";
+  }
+
+  // Binds a name to an axis, or holds the two together.
+  void unify(Letters& letters, std::string_view name, Expr axis, const graph::Node& node, size_t operand) {
+    const Expr* bound = letters.find(name);
+    if (!bound) {
+      letters.values.emplace_back(name, axis);
+      return;
+    }
+    if (*bound == axis || expr::same_value(*bound, axis)) return;
+    base::Span at = node.decl->at;
+    for (const spec::NamedFormula& named : node.decl->dims)
+      if (named.name == name) at = named.at;
+    const std::string from = operand < node.in.size() ? tree_.nodes[node.in[operand]].name : "its output";
+    fail(at, "'" + std::string(name) + "' of node '" + node.name + "' (" + node.path + ") is " + expr::to_text(*bound), expr::to_text(axis) + ", the axis of '" + from + "' " +
+             (operand < node.in.size() ? text_of(seen_from(node.in[operand], node.call)) : ""));
+  }
+
+  void visit(NodeId id) {
+    const graph::Node& node = tree_.nodes[id];
+    const spec::Op& op = *node.op;
+    expr::ExprPool& pool = *out_.pool;
+    const size_t faults_before = faults_.size();
+
+    Letters letters;
+    for (const spec::NamedFormula& named : node.decl->dims) letters.values.emplace_back(named.name, instantiate(named.formula, node.scope));
+
+    // Operands: plain names first, expressions once every plain name is bound.
+    Expr rest_product;
+    std::vector<std::pair<std::string_view, Shape>> rests;
+    std::vector<std::tuple<const spec::AxisPattern*, Expr, size_t>> expressions;
+    for (size_t o = 0; o < op.operands.size(); ++o) {
+      const std::vector<spec::AxisPattern>& pattern = op.operands[o];
+      const Shape shape = seen_from(node.in[o], node.call);
+      const bool has_rest = !pattern.empty() && !pattern[0].rest.empty();
+      const size_t plain = pattern.size() - (has_rest ? 1 : 0);
+      if (has_rest ? shape.size() < plain : shape.size() != plain) {
+        fail(node.decl->at, "node '" + node.name + "' (" + node.path + ") gets " + text_of(shape) + " from '" + tree_.nodes[node.in[o]].name + "'",
+             (has_rest ? "at least " : "") + std::to_string(plain) + " axes, as op '" + op.name + "' takes: " + op.shape_text);
+        return;
+      }
+      const size_t lead = shape.size() - plain;
+      if (has_rest) {
+        Shape rest(shape.begin(), shape.begin() + static_cast<ptrdiff_t>(lead));
+        const auto known = std::ranges::find(rests, std::string_view(pattern[0].rest), &std::pair<std::string_view, Shape>::first);
+        if (known == rests.end()) {
+          rests.emplace_back(pattern[0].rest, std::move(rest));
+        } else if (!same(known->second, rest)) {
+          fail(node.decl->at, "node '" + node.name + "' (" + node.path + ") joins " + text_of(seen_from(node.in[0], node.call)) + " and " + text_of(shape), "equal leading axes");
+          return;
+        }
+      }
+      for (size_t i = 0; i < plain; ++i) {
+        const spec::AxisPattern& axis = pattern[i + (has_rest ? 1 : 0)];
+        if (!axis.name.empty())
+          unify(letters, axis.name, shape[lead + i], node, o);
+        else
+          expressions.emplace_back(&axis, shape[lead + i], o);
+      }
+    }
+    for (const auto& [axis, actual, operand] : expressions) {
+      const Expr wanted = instantiate(axis->formula, node.scope, &letters);
+      if (report_error(wanted, node, "an axis")) return;
+      if (wanted == actual || expr::same_value(wanted, actual)) continue;
+      fail(node.decl->at, "node '" + node.name + "' (" + node.path + ") wants " + axis->formula.text() + " = " + expr::to_text(wanted),
+           expr::to_text(actual) + ", the axis of '" + tree_.nodes[node.in[operand]].name + "'");
+    }
+    if (faults_.size() > faults_before) return;
+    for (const auto& [name, rest] : rests) letters.values.emplace_back(name, product(pool, rest));
+
+    // Output.
+    Shape shape;
+    for (const spec::AxisPattern& axis : op.output) {
+      if (!axis.rest.empty()) {
+        for (const auto& [name, rest] : rests)
+          if (name == axis.rest) shape.insert(shape.end(), rest.begin(), rest.end());
+        continue;
+      }
+      Expr value;
+      if (!axis.name.empty()) {
+        const Expr* bound = letters.find(axis.name);
+        if (bound)
+          value = *bound;
+        else if (const std::optional<Expr> global = lookup(axis.name, node.scope))
+          value = *global;
+        else
+          value = pool.error("node '" + node.name + "' does not say '" + axis.name + "'");
+      } else {
+        value = instantiate(axis.formula, node.scope, &letters);
+      }
+      if (report_error(value, node, "an output axis")) return;
+      shape.push_back(value);
+    }
+
+    // Work.
+    if (op.flops_text.find("pairs") != std::string::npos) {
+      const Expr *s = letters.find("s"), *t = letters.find("t");
+      std::optional<Expr> window;
+      if (!node.decl->window.empty()) window = instantiate(node.decl->window, node.scope);
+      if (s && t) letters.values.emplace_back("pairs", attention_pairs(pool, *s, *t, node.decl->mask == "causal", window));
+    }
+    out_.flops[id] = instantiate(op.flops, node.scope, &letters);
+    if (report_error(out_.flops[id], node, "its flops")) return;
+
+    out_.instances[id] = node.call >= 0 ? call_instances_[node.call].first : pool.constant(1);
+    out_.active[id] = node.call >= 0 ? call_instances_[node.call].second : pool.constant(1);
+    out_.computed[id] = shape;
+    if (node.cache) shape = keep(id, node, shape);
+    out_.shape[id] = std::move(shape);
+    add_params(id, node, letters);
+  }
+
+  bool same(const Shape& a, const Shape& b) {
+    if (a.size() != b.size()) return false;
+    for (size_t i = 0; i < a.size(); ++i)
+      if (!(a[i] == b[i]) && !expr::same_value(a[i], b[i])) return false;
+    return true;
+  }
+
+  bool report_error(Expr value, const graph::Node& node, const std::string& what) {
+    if (!value.is_error()) return false;
+    fail(node.decl->at, what + " of node '" + node.name + "' (" + node.path + ") cannot be evaluated: " + value.error_text(),
+         "names bound by the node's dims, its operands or the model's dims");
+    return true;
+  }
+
+  // A cached node is computed for the step's tokens and seen over the context.
+  Shape keep(NodeId id, const graph::Node& node, Shape shape) {
+    const spec::CacheEntry& entry = *node.cache;
+    expr::ExprPool& pool = *out_.pool;
+    Cache row;
+    row.node = id;
+    row.kind = entry.kind;
+    row.family = tree_.calls[node.call].component->cache_family;
+    row.growth = entry.growth;
+    row.apart = node.apart;
+    if (!entry.amount.empty()) row.amount = instantiate(entry.amount, node.scope);
+    if (entry.growth == spec::CacheEntry::Growth::kFixed) {
+      row.per_token = product(pool, shape, 1);
+      out_.caches.push_back(std::move(row));
+      return shape;
+    }
+    if (shape.size() < 3 || !(shape[1] == out_.s_query)) {
+      fail(entry.at, "the cache keeps '" + node.name + "' of shape " + text_of(shape), "[B, s_query, ...]: one entry per token", "or fixed: true for a state");
+      return shape;
+    }
+    row.per_token = product(pool, shape, 2);
+    shape[1] = entry.growth == spec::CacheEntry::Growth::kRatio ? pool.floor_div(out_.s_ctx, row.amount) : out_.s_ctx;
+    out_.caches.push_back(std::move(row));
+    return shape;
+  }
+
+  void add_params(NodeId id, const graph::Node& node, const Letters& letters) {
+    expr::ExprPool& pool = *out_.pool;
+    for (const spec::ParamPattern& pattern : node.op->params) {
+      if (pattern.optional && (node.decl->bias.empty() || !on(node.decl->bias, node.scope))) continue;
+      Param param;
+      param.node = id;
+      param.name = pattern.name;
+      param.path = node.weight_base ? node.weight_path : node.path;
+      param.op = node.weight_base ? node.weight_base_op->name : node.op->name;
+      param.role = node.role;
+      param.apart = node.apart;
+      param.group = node.group;
+      for (int call = node.call; call >= 0 && param.copies_call < 0; call = tree_.calls[call].parent)
+        if (!tree_.calls[call].copies.empty()) param.copies_call = call;
+      for (const expr::Formula& axis : pattern.axes) param.axes.push_back(instantiate(axis, node.scope, &letters));
+      for (const Expr& axis : param.axes)
+        if (report_error(axis, node, "a parameter axis")) return;
+      param.elements = product(pool, param.axes);
+      param.base_axes = param.axes;
+      param.base_elements = param.elements;
+      if (node.weight_base) {
+        Letters stored;
+        for (const spec::NamedFormula& named : node.weight_base->dims) stored.values.emplace_back(named.name, instantiate(named.formula, node.scope));
+        param.base_axes.clear();
+        for (const expr::Formula& axis : node.weight_base_op->params[0].axes) param.base_axes.push_back(instantiate(axis, node.scope, &stored));
+        for (const Expr& axis : param.base_axes)
+          if (report_error(axis, node, "an axis of the weight it reads")) return;
+        param.base_elements = product(pool, param.base_axes);
+        param.name = node.weight_base_op->params[0].name;
+      }
+      if (!node.decl->tied_to.empty() && pattern.name == "weight") {
+        param.tied = node.decl->tied_when.empty() || on(node.decl->tied_when, node.scope);
+        param.tied_to = node.decl->tied_to;
+      }
+      out_.params.push_back(std::move(param));
+    }
+  }
+
+  // A condition's value, decided on the bound dims whatever the binding of this walk.
+  bool on(const expr::Formula& condition, int scope) {
+    expr::ExprPool pool;
+    const Expr value = instantiate_numbers(pool, condition, scope);
+    const std::optional<expr::Rational> number = value.constant();
+    if (!number) fail(condition.at(), "'" + condition.text() + "' has no value: " + (value.is_error() ? value.error_text() : "it depends on batch or context"), "a condition over dims");
+    return number && number->num != 0;
+  }
+
+  Expr instantiate_numbers(expr::ExprPool& pool, const expr::Formula& formula, int scope) {
+    return formula.instantiate(pool, [&](std::string_view name) -> std::optional<Expr> {
+      for (int at = scope; at >= 0; at = tree_.scopes[at].parent)
+        for (const spec::NamedFormula& named : tree_.scopes[at].names)
+          if (named.name == name) return instantiate_numbers(pool, named.formula, tree_.scopes[at].parent);
+      if (const spec::BoundDim* dim = tree_.binding->find(name)) return pool.constant(dim->value);
+      return std::nullopt;
+    });
+  }
+
+  // What a layer hands on must have the shape of what it got, or the next layer would see another.
+  void check_carries() {
+    for (const graph::Group& group : tree_.groups) {
+      const graph::Call& block = tree_.calls[group.call];
+      const Shape in = seen_from(block.inputs[0], -1), out = seen_from(block.output, -1);
+      if (!same(in, out))
+        fail(block.component->at, "a layer of stack '" + group.stack + "' turns " + text_of(in) + " into " + text_of(out), "the stream's own shape, since the next layer reads it");
+    }
+  }
+
+  // Overflow and division by zero travel as error values; none may stay in a table.
+  void check_values() {
+    for (NodeId id = 0; id < tree_.nodes.size(); ++id)
+      for (const Expr& value : {out_.flops[id], out_.instances[id], out_.active[id]})
+        if (value.is_error()) {
+          report_error(value, tree_.nodes[id], "a count");
+          return;
+        }
+    for (const Param& param : out_.params) {
+      if (report_error(param.base_elements, tree_.nodes[param.node], "the size of a parameter")) return;
+      const std::optional<base::Int128> size = param.base_elements.integer();
+      if (param.base_elements.is_constant() && (!size || *size <= 0)) {
+        fail(tree_.nodes[param.node].decl->at, "parameter '" + param.path + "." + param.name + "' has " + expr::to_text(param.base_elements) + " elements", "a positive whole number",
+             "check the dims that its axes are made of");
+        return;
+      }
+    }
+  }
+
+  struct Hash {
+    using is_transparent = void;
+    size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+  };
+  using Names = std::unordered_map<std::string, Expr, Hash, std::equal_to<>>;
+
+  const graph::SpecTree& tree_;
+  Analysis out_;
+  Names globals_;
+  std::vector<Names> scopes_;
+  std::vector<std::pair<Expr, Expr>> call_instances_;
+  Faults faults_;
+};
+
+}  // namespace
+
+std::optional<Expr> Analysis::dim(std::string_view name) const {
+  const auto value = [&](const expr::Rational& number) { return binding.dims == Dims::kNumbers ? pool->constant(number) : pool->symbol(name); };
+  if (const spec::BoundDim* bound = tree->binding->find(name)) return value(bound->value);
+  for (const graph::Derived& derived : tree->derived)
+    if (derived.name == name) return value({derived.value, 1});
+  return std::nullopt;
+}
+
+Expr Analysis::elements_read(NodeId producer, NodeId consumer) const {
+  Expr elements = product(*pool, shape[producer]);
+  // Per instance of the consumer: all instances of the producer are shared out evenly.
+  if (tree->nodes[producer].call == tree->nodes[consumer].call) return elements;
+  const auto inside = [&](int call, int of) {
+    for (; of >= 0; of = tree->calls[of].parent)
+      if (of == call) return true;
+    return false;
+  };
+  for (int call = tree->nodes[producer].call; call >= 0; call = tree->calls[call].parent)
+    if (tree->calls[call].splits_tokens && !inside(call, tree->nodes[consumer].call)) elements = elements * copies[call];
+  for (int call = tree->nodes[consumer].call; call >= 0; call = tree->calls[call].parent)
+    if (tree->calls[call].splits_tokens && !inside(call, tree->nodes[producer].call)) elements = elements / copies[call];
+  return elements;
+}
+
+Expr attention_pairs(expr::ExprPool& pool, Expr s, Expr t, bool causal, std::optional<Expr> window) {
+  if (!causal) return s * t;
+  if (!window) return s * t - s * (s - 1) / 2;
+  const Expr earlier = t - s;
+  const Expr whole = pool.max(pool.constant(0), pool.min(s, *window - earlier));
+  return whole * earlier + whole * (whole + 1) / 2 + (s - whole) * *window;
+}
+
+std::vector<SymbolValue> symbol_values(const Analysis& analysis) {
+  std::vector<SymbolValue> out;
+  for (const spec::BoundDim& dim : analysis.tree->binding->dims) out.push_back({dim.name, dim.value, dim.origin});
+  for (const graph::Derived& derived : analysis.tree->derived) out.push_back({derived.name, {derived.value, 1}, derived.origin});
+  return out;
+}
+
+Result<std::shared_ptr<const Analysis>> walk(std::shared_ptr<const graph::SpecTree> tree, const PhaseBinding& binding) {
+  return Walker(std::move(tree), binding).run();
+}
+
+}  // namespace archlight::analysis

@@ -1,0 +1,112 @@
+// tree.h: the spec expanded once: every op of every distinct layer, its edges, its place in the model.
+//
+// SpecTree  which ops exist and how they connect. One node per op of each distinct layer group, in walking order; a group
+//           stands for all its layers, a call with copies for all its copies.
+// Program   in what order to walk, and how many copies of each step.
+// Phases    Prefill and decode are two trees: decode walks each component's decode_variant where it has one.
+// Errors    Unknown names, cycles, absent operands, roles that do not fit a slot, schedules that miss a layer: at the
+//           spec's line.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "expr/formula.h"
+#include "spec/binding.h"
+#include "spec/library.h"
+
+namespace archlight::graph {
+
+using NodeId = uint32_t;
+inline constexpr NodeId kNone = ~NodeId{0};
+
+enum class Phase { kPrefill, kDecode };
+std::string_view phase_name(Phase phase);
+
+// The names that a component's formulas see beside the model's dims: what its call bound, in the caller's scope.
+struct Scope {
+  int parent = -1;  // the scope that the formulas are read in
+  std::vector<spec::NamedFormula> names;
+};
+
+// A call of a component: a block, a slot's fill, an expert.
+struct Call {
+  std::string name;
+  std::string path;  // canonical module path, '*' where an index stands
+  std::string role;
+  const spec::Component* component = nullptr;  // what is walked in this phase
+  const spec::Component* stored = nullptr;     // whose weights are stored: the base of a decode variant
+  const spec::NodeDecl* decl = nullptr;        // null for the block of a stack
+  int parent = -1;
+  int scope = -1;
+  int group = -1;
+  // Copies of this call alone; empty formulas are 1.
+  expr::Formula copies, active;
+  int copies_scope = -1;
+  bool splits_tokens = false;
+  int64_t copies_value = 1;
+  std::vector<NodeId> inputs;
+  NodeId output = kNone;
+};
+
+struct Node {
+  std::string name;
+  std::string path;
+  std::string role;
+  const spec::Op* op = nullptr;
+  const spec::NodeDecl* decl = nullptr;
+  int call = -1;   // -1 at the model's top level
+  int group = -1;  // -1 outside stacks
+  int scope = -1;
+  std::vector<NodeId> in;
+  const spec::CacheEntry* cache = nullptr;     // this node's value is kept for decode
+  const spec::NodeDecl* weight_base = nullptr; // whose stored weight it reads, when not its own
+  const spec::Op* weight_base_op = nullptr;
+  std::string weight_path;                     // module path of that weight
+  std::string apart;                           // counted apart from the main model
+};
+
+// Layers of one stack that are alike.
+struct Group {
+  std::string stack;
+  std::string label;  // "dense", "sliding_attention": what tells it from the stack's other groups
+  std::string apart;
+  std::vector<int64_t> layers;  // indices as checkpoints count them
+  expr::Formula count;          // over dims, equal to layers.size()
+  int call = -1;                // the block
+  NodeId first = 0, last = 0;   // its nodes, [first, last)
+};
+
+struct Step {
+  int group = -1;        // a group, or
+  NodeId node = kNone;   // a single op
+};
+
+// A count that no dim of the spec names, such as how many layers of a config list are of one kind.
+struct Derived {
+  std::string name;
+  int64_t value = 0;
+  std::string origin;
+};
+
+struct SpecTree {
+  const spec::Library* library = nullptr;
+  const spec::Binding* binding = nullptr;
+  Phase phase = Phase::kPrefill;
+  std::vector<Node> nodes;
+  std::vector<Call> calls;
+  std::vector<Scope> scopes;
+  std::vector<Group> groups;
+  std::vector<Step> program;
+  std::vector<Derived> derived;
+
+  // The chain of calls around a node, innermost first.
+  std::vector<int> calls_around(NodeId node) const;
+};
+
+base::Result<SpecTree> build_tree(const spec::Library& library, const spec::Binding& binding, Phase phase);
+
+}  // namespace archlight::graph

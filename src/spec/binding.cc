@@ -1,0 +1,217 @@
+#include "spec/binding.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/yaml.h"
+#include "expr/expr.h"
+
+namespace archlight::spec {
+namespace {
+
+using base::fault_at;
+using base::Faults;
+using base::Json;
+using base::Result;
+using expr::Rational;
+
+const Json* descend(const Json& root, std::string_view path) {
+  const Json* at = &root;
+  while (!path.empty()) {
+    const size_t dot = path.find('.');
+    if (!at->is_object()) return nullptr;
+    const auto it = at->find(std::string(path.substr(0, dot)));
+    if (it == at->end()) return nullptr;
+    at = &*it;
+    if (dot == std::string_view::npos) break;
+    path.remove_prefix(dot + 1);
+  }
+  return at->is_null() ? nullptr : at;
+}
+
+// A JSON number as an exact rational; decimals are read as written, not as binary fractions.
+std::optional<Rational> exact(const Json& value) {
+  if (value.is_boolean()) return Rational{value.get<bool>() ? 1 : 0, 1};
+  if (value.is_number_unsigned()) return Rational{static_cast<base::Int128>(value.get<uint64_t>()), 1};
+  if (value.is_number_integer()) return Rational{static_cast<base::Int128>(value.get<int64_t>()), 1};
+  if (value.is_number_float()) {
+    const double number = value.get<double>();
+    if (!std::isfinite(number) || std::abs(number) > 1e15) return std::nullopt;
+    // The shortest decimal that reads back to the same double is what the file said, up to its own rounding.
+    for (int places = 0; places <= 12; ++places) {
+      const double scale = std::pow(10.0, places);
+      const double rounded = std::round(number * scale);
+      if (rounded / scale == number) return expr::make_rational(static_cast<base::Int128>(rounded), static_cast<base::Int128>(scale));
+    }
+  }
+  return std::nullopt;
+}
+
+class Binder {
+ public:
+  Binder(const Model& model, std::shared_ptr<const Json> config) : model_(model), config_(std::move(config)) {
+    state_.resize(model.dims.size(), State::kNew);
+    values_.resize(model.dims.size());
+    for (size_t i = 0; i < model.dims.size(); ++i) index_.emplace(model.dims[i].name, i);
+  }
+
+  Faults faults;
+
+  std::optional<BoundDim> value(size_t i) {
+    const DimDecl& dim = model_.dims[i];
+    if (state_[i] == State::kDone) return values_[i];
+    if (state_[i] == State::kOpen) {
+      faults.push_back(fault_at(dim.at, "dim '" + dim.name + "' depends on itself", "an acyclic definition"));
+      return std::nullopt;
+    }
+    state_[i] = State::kOpen;
+    values_[i] = compute(dim);
+    state_[i] = State::kDone;
+    return values_[i];
+  }
+
+ private:
+  enum class State { kNew, kOpen, kDone };
+
+  std::optional<BoundDim> compute(const DimDecl& dim) {
+    for (const std::string& key : dim.config_keys) {
+      std::string full;
+      const Json* found = config_value(model_, *config_, key, &full);
+      if (!found) continue;
+      if (!dim.is.empty()) return BoundDim{dim.name, {found->is_string() && found->get<std::string>() == dim.is ? 1 : 0, 1}, "config." + full + " == '" + dim.is + "'"};
+      // A list binds to its length, as in a per-layer list that a stack repeats over.
+      if (found->is_array()) return BoundDim{dim.name, {static_cast<base::Int128>(found->size()), 1}, "config." + full + ", its length"};
+      const std::optional<Rational> number = exact(*found);
+      if (!number) {
+        faults.push_back(fault_at(dim.at, "config." + full + " is " + found->dump().substr(0, 80) + ", which dim '" + dim.name + "' reads", "a number"));
+        return std::nullopt;
+      }
+      return BoundDim{dim.name, *number, "config." + full};
+    }
+    const bool defaulted = !dim.config_keys.empty();
+    const expr::Formula& formula = defaulted ? dim.fallback : dim.formula;
+    if (formula.empty()) {
+      if (!dim.is.empty()) return BoundDim{dim.name, {0, 1}, "config." + dim.config_keys[0] + " is absent"};
+      missing(dim);
+      return std::nullopt;
+    }
+    std::optional<Rational> number = evaluate(dim, formula);
+    if (!number) return std::nullopt;
+    std::string origin = formula.names().empty() ? "stated in the spec" : formula.text();
+    if (defaulted) origin = formula.text() + ", since config." + dim.config_keys[0] + " is absent: " + dim.source;
+    else if (!dim.source.empty()) origin += ": " + dim.source;
+    return BoundDim{dim.name, *number, origin};
+  }
+
+  std::optional<Rational> evaluate(const DimDecl& dim, const expr::Formula& formula) {
+    expr::ExprPool pool;
+    bool failed = false;
+    const auto lookup = [&](std::string_view name) -> std::optional<expr::Expr> {
+      if (name.starts_with("config.")) {
+        const Json* found = config_value(model_, *config_, name.substr(7));
+        const std::optional<Rational> number = found ? exact(*found) : std::nullopt;
+        if (!number) {
+          faults.push_back(fault_at(dim.at, "dim '" + dim.name + "' reads " + std::string(name) + ", which the config lacks or which is no number", "a number in config.json"));
+          failed = true;
+          return pool.constant(1);
+        }
+        return pool.constant(*number);
+      }
+      const auto it = index_.find(std::string(name));
+      if (it == index_.end()) return std::nullopt;
+      const std::optional<BoundDim> other = value(it->second);
+      if (!other) {
+        failed = true;
+        return pool.constant(1);
+      }
+      return pool.constant(other->value);
+    };
+    const expr::Expr result = formula.instantiate(pool, lookup);
+    if (failed) return std::nullopt;
+    const std::optional<Rational> number = result.constant();
+    if (!number) {
+      std::vector<std::string> names;
+      for (const DimDecl& other : model_.dims) names.push_back(other.name);
+      std::string fix;
+      for (const std::string& name : formula.names())
+        if (!index_.contains(name) && !name.starts_with("config.")) fix = base::did_you_mean(name, names);
+      faults.push_back(fault_at(formula.at(), "dim '" + dim.name + "' cannot be evaluated: " + (result.is_error() ? result.error_text() : "it is no number"), "dims and config keys only", fix));
+    }
+    return number;
+  }
+
+  void missing(const DimDecl& dim) {
+    std::string keys, where;
+    for (const std::string& key : dim.config_keys) keys += (keys.empty() ? "'" : "' or '") + key;
+    std::vector<std::string> present;
+    for (const std::string& root : model_.config_roots) {
+      const Json* at = root.empty() ? config_.get() : descend(*config_, root);
+      if (!at || !at->is_object()) continue;
+      for (const auto& [key, unused] : at->items()) present.push_back(key);
+      where += (where.empty() ? "" : ", then ") + (root.empty() ? std::string("the top level") : "'" + root + "'");
+    }
+    faults.push_back(fault_at(dim.at, "config.json has no " + keys + "', which dim '" + dim.name + "' reads",
+                              "the key under " + (where.empty() ? std::string("the config") : where),
+                              dim.config_keys.empty() ? std::string() : base::did_you_mean(dim.config_keys[0], present)));
+  }
+
+  const Model& model_;
+  std::shared_ptr<const Json> config_;
+  std::vector<State> state_;
+  std::vector<std::optional<BoundDim>> values_;
+  std::unordered_map<std::string, size_t> index_;
+};
+
+}  // namespace
+
+const BoundDim* Binding::find(std::string_view name) const {
+  const auto it = index.find(std::string(name));
+  return it == index.end() ? nullptr : &dims[it->second];
+}
+
+const Json* config_value(const Model& model, const Json& config, std::string_view key, std::string* full_key) {
+  for (const std::string& root : model.config_roots) {
+    const Json* at = root.empty() ? &config : descend(config, root);
+    const Json* found = at ? descend(*at, key) : nullptr;
+    if (!found) continue;
+    if (full_key) *full_key = (root.empty() ? "" : root + ".") + std::string(key);
+    return found;
+  }
+  return nullptr;
+}
+
+Result<Binding> bind(const Model& model, std::shared_ptr<const Json> config, std::shared_ptr<const Json> quant_config) {
+  if (!config || !config->is_object()) return fault_at(model.at, "no config.json to bind model '" + model.name + "' from", "a JSON object");
+  Binder binder(model, config);
+  Binding out;
+  out.model = &model;
+  out.config = config;
+  out.quant_config = quant_config;
+  for (size_t i = 0; i < model.dims.size(); ++i)
+    if (std::optional<BoundDim> dim = binder.value(i)) {
+      out.index.emplace(dim->name, out.dims.size());
+      out.dims.push_back(std::move(*dim));
+    }
+  if (!binder.faults.empty()) return binder.faults;
+
+  for (const char* key : {"torch_dtype", "dtype"}) {
+    std::string full;
+    const Json* found = config_value(model, *config, key, &full);
+    if (!found || !found->is_string() || out.dtype) continue;
+    out.dtype = base::dtype_from_torch_name(found->get<std::string>());
+    out.dtype_origin = "config." + full;
+  }
+  std::string full;
+  if (const Json* found = config_value(model, *config, "quantization_config", &full); found && found->is_object()) {
+    out.quant_declaration = found;
+    out.quant_origin = "config." + full;
+  } else if (quant_config && quant_config->is_object()) {
+    if (const Json* inner = descend(*quant_config, "quantization"); inner && inner->is_object()) {
+      out.quant_declaration = inner;
+      out.quant_origin = "hf_quant_config.json";
+    }
+  }
+  return out;
+}
+
+}  // namespace archlight::spec

@@ -1,0 +1,49 @@
+// binding.h: a model's dims bound from one config, each with where its value came from.
+//
+// Config   Keys are looked up under the model's config_roots in order; null counts as absent. Aliases and defaults are
+//          the model's own declarations.
+// Errors   A key that the spec reads and the config lacks is a fault at the dim that names the key and the nearest
+//          one present; so are a value that is no number and a dim that depends on itself.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/dtype.h"
+#include "base/json.h"
+#include "base/result.h"
+#include "expr/rational.h"
+#include "spec/model.h"
+
+namespace archlight::spec {
+
+struct BoundDim {
+  std::string name;
+  expr::Rational value;
+  std::string origin;  // "config.num_attention_heads", "d_model // n_heads, the default of ...", "stated in the spec"
+};
+
+struct Binding {
+  const Model* model = nullptr;
+  std::shared_ptr<const base::Json> config;
+  std::vector<BoundDim> dims;  // in the order of the spec
+  std::unordered_map<std::string, size_t> index;
+  std::optional<base::Dtype> dtype;  // torch_dtype or dtype of the config
+  std::string dtype_origin;
+  const base::Json* quant_declaration = nullptr;  // inside config or quant_config
+  std::string quant_origin;
+  std::shared_ptr<const base::Json> quant_config;
+
+  const BoundDim* find(std::string_view name) const;
+};
+
+// A config value under the model's roots; null when absent. `full_key` gets the key with its root.
+const base::Json* config_value(const Model& model, const base::Json& config, std::string_view key, std::string* full_key = nullptr);
+
+base::Result<Binding> bind(const Model& model, std::shared_ptr<const base::Json> config, std::shared_ptr<const base::Json> quant_config);
+
+}  // namespace archlight::spec

@@ -1,0 +1,233 @@
+#include "spec/component.h"
+
+#include <algorithm>
+#include <set>
+
+#include "spec/internal/reader.h"
+
+namespace archlight::spec {
+namespace {
+
+using base::fault_at;
+using base::Faults;
+using base::Result;
+using base::Yaml;
+using internal::Reader;
+
+std::string_view trim(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+  return text;
+}
+
+Operand parse_operand(const Yaml& node, Faults& faults) {
+  Operand out;
+  out.at = node.at;
+  if (!node.is_scalar()) {
+    faults.push_back(fault_at(node.at, "an operand is " + node.describe(), "the name of a node or input"));
+    return out;
+  }
+  std::string_view rest = trim(node.text);
+  if (rest.ends_with("?")) {
+    out.optional = true;
+    rest.remove_suffix(1);
+  }
+  while (true) {
+    const size_t bar = rest.find('|');
+    const std::string_view name = trim(rest.substr(0, bar));
+    if (name.empty()) faults.push_back(fault_at(node.at, "an empty name in '" + node.text + "'", "a name, or 'a | b' for the first that exists"));
+    out.alternatives.emplace_back(name);
+    if (bar == std::string_view::npos) return out;
+    rest.remove_prefix(bar + 1);
+  }
+}
+
+std::vector<NamedFormula> parse_dims(const Yaml& node, const std::string& what, Faults& faults) {
+  std::vector<NamedFormula> out;
+  if (!node.is_map()) {
+    faults.push_back(fault_at(node.at, "'dims' of " + what + " is " + node.describe(), "a map of axis names to formulas"));
+    return out;
+  }
+  for (const base::YamlEntry& entry : node.entries)
+    out.push_back({entry.key, internal::read_formula(entry.value, faults), entry.key_at});
+  return out;
+}
+
+std::vector<WeightAxis> parse_weight_axes(const Yaml& node, const std::string& what, Faults& faults) {
+  std::vector<WeightAxis> out;
+  if (!node.is_sequence()) {
+    faults.push_back(fault_at(node.at, "'weight_axes' of " + what + " is " + node.describe(), "a list with one entry per axis of the weight"));
+    return out;
+  }
+  for (const Yaml& item : node.items) {
+    Reader reader(item, "a weight axis of " + what, faults);
+    WeightAxis axis;
+    axis.replicated = reader.flag("replicated");
+    axis.world = reader.text("world");
+    axis.parts = reader.formula("parts");
+    axis.fit = reader.text("fit");
+    reader.finish();
+    if (item.is_map() && axis.replicated == !axis.world.empty())
+      faults.push_back(fault_at(item.at, "a weight axis is neither replicated nor split, or both", "{replicated: true} or {world: NAME, parts: FORMULA}"));
+    out.push_back(std::move(axis));
+  }
+  return out;
+}
+
+CacheEntry parse_cache_entry(const Yaml& node, Faults& faults) {
+  Reader reader(node, "a cache entry", faults);
+  CacheEntry out;
+  out.at = node.at;
+  out.node = reader.required_text("node");
+  out.kind = reader.required_text("kind");
+  out.when = reader.formula("when");
+  const bool window = reader.has("window"), ratio = reader.has("ratio");
+  const expr::Formula window_formula = reader.formula("window"), ratio_formula = reader.formula("ratio");
+  const bool fixed = reader.flag("fixed");
+  if (window + ratio + fixed > 1)
+    faults.push_back(fault_at(node.at, "a cache entry with two growth laws", "one of window, ratio, fixed, or none for per-token growth"));
+  if (window) {
+    out.growth = CacheEntry::Growth::kWindow;
+    out.amount = window_formula;
+  } else if (ratio) {
+    out.growth = CacheEntry::Growth::kRatio;
+    out.amount = ratio_formula;
+  } else if (fixed) {
+    out.growth = CacheEntry::Growth::kFixed;
+  }
+  reader.finish();
+  return out;
+}
+
+Op parse_custom_op(const base::YamlEntry& entry, Faults& faults) {
+  Reader reader(entry.value, "custom op '" + entry.key + "'", faults);
+  const std::string params = reader.text("params"), flops = reader.text("flops", "0"), shape = reader.required_text("shape");
+  const std::string partial = reader.text("partial", "none"), coupled = reader.text("coupled");
+  const std::string unit = reader.text("unit", "vector"), source = reader.required_text("source");
+  reader.finish();
+  OpRow row{entry.key, params, flops, shape, Partial::kNone, coupled, Unit::kVector, Traffic::kReadWrite, source};
+  if (partial == "each") row.partial = Partial::kEach;
+  else if (partial == "together") row.partial = Partial::kTogether;
+  else if (partial != "none")
+    faults.push_back(fault_at(entry.value.at, "partial is '" + partial + "'", "each, together or none"));
+  if (unit == "matmul") row.unit = Unit::kMatmul;
+  else if (unit == "move") row.unit = Unit::kMove;
+  else if (unit != "vector")
+    faults.push_back(fault_at(entry.value.at, "unit is '" + unit + "'", "matmul, vector or move"));
+  if (shape.empty()) return {};
+  Result<Op> op = compile_op(row, entry.value.at);
+  if (!op) {
+    base::append(faults, op.faults());
+    return {};
+  }
+  if (op->kind == ShapeKind::kSource || op->kind == ShapeKind::kExplicit)
+    faults.push_back(fault_at(entry.value.at, "custom op '" + entry.key + "' is of kind " + std::string(shape_kind_name(op->kind)),
+                              "one of preserve, broadcast, axis_replace, axis_select, axis_concat, contract, permute",
+                              "source and explicit ops are built in, since their map cannot be read off a pattern"));
+  return std::move(*op);
+}
+
+}  // namespace
+
+const NodeDecl* Component::find(std::string_view node) const {
+  for (const NodeDecl& decl : graph)
+    if (decl.name == node) return &decl;
+  return nullptr;
+}
+
+std::vector<Operand> parse_operands(const Yaml& node, Faults& faults) {
+  std::vector<Operand> out;
+  if (node.is_sequence())
+    for (const Yaml& item : node.items) out.push_back(parse_operand(item, faults));
+  else
+    out.push_back(parse_operand(node, faults));
+  return out;
+}
+
+NodeDecl parse_node(const Yaml& node, const std::string& name, const base::Span& name_at, Faults& faults) {
+  const std::string what = "node '" + name + "'";
+  Reader reader(node, what, faults);
+  NodeDecl out;
+  out.name = name;
+  out.at = name_at;
+  int targets = 0;
+  const auto target = [&](const char* key, NodeDecl::Target kind) {
+    const Yaml* value = reader.get(key);
+    if (!value) return;
+    ++targets;
+    out.target = kind;
+    out.target_name = internal::read_text(*value, std::string("'") + key + "' of " + what, faults);
+    out.target_at = value->at;
+  };
+  target("op", NodeDecl::Target::kOp);
+  target("component", NodeDecl::Target::kComponent);
+  target("slot", NodeDecl::Target::kSlot);
+  if (targets != 1 && node.is_map())
+    faults.push_back(fault_at(name_at, what + (targets == 0 ? " says neither op, component nor slot" : " says more than one of op, component, slot"),
+                              "exactly one of them"));
+  if (const Yaml* in = reader.get("in")) out.in = parse_operands(*in, faults);
+  if (const Yaml* dims = reader.get("dims")) out.dims = parse_dims(*dims, what, faults);
+  if (const Yaml* dim = reader.get("dim")) out.dims.push_back({"dim", internal::read_formula(*dim, faults), dim->at});
+  out.when = reader.formula("when");
+  out.bias = reader.formula("bias");
+  out.copies = reader.formula("copies");
+  out.active = reader.formula("active");
+  out.split = reader.text("split");
+  out.weight_of = reader.text("weight_of");
+  out.role = reader.text("role");
+  out.has_path = reader.has("path");
+  out.path = reader.text("path", name);
+  out.mask = reader.text("mask", "causal");
+  if (out.mask != "causal" && out.mask != "none")
+    faults.push_back(fault_at(node.find("mask")->at, "mask is '" + out.mask + "'", "causal or none", base::did_you_mean(out.mask, {"causal", "none"})));
+  out.window = reader.formula("window");
+  if (const Yaml* axes = reader.get("weight_axes")) out.weight_axes = parse_weight_axes(*axes, what, faults);
+  out.tied_to = reader.text("tied_to");
+  out.tied_when = reader.formula("tied_when");
+  out.src = reader.text("src");
+  reader.finish();
+  if (!out.active.empty() && out.copies.empty())
+    faults.push_back(fault_at(name_at, what + " has 'active' without 'copies'", "copies: how many stand side by side"));
+  return out;
+}
+
+Result<Component> parse_component(const Yaml& root, const std::string& name) {
+  Faults faults;
+  Reader reader(root, "component '" + name + "'", faults);
+  Component out;
+  out.name = name;
+  out.at = root.at;
+  out.role = reader.required_text("role");
+  if (reader.has("inputs")) out.inputs = reader.texts("inputs");
+  out.outputs = reader.texts("outputs");
+  if (const Yaml* cache = reader.get("cache")) {
+    Reader inner(*cache, "'cache' of component '" + name + "'", faults);
+    out.cache_family = inner.text("family");
+    if (const Yaml* entries = inner.require("entries", "entries: [{node: NAME, kind: NAME}]"))
+      for (const Yaml& item : entries->items) out.cache.push_back(parse_cache_entry(item, faults));
+    inner.finish();
+  }
+  out.decode_variant = reader.text("decode_variant");
+  out.variant_of = reader.text("variant_of");
+  if (const Yaml* ops = reader.get("custom_ops")) {
+    if (!ops->is_map()) faults.push_back(fault_at(ops->at, "'custom_ops' is " + ops->describe(), "a map of op names to rows"));
+    for (const base::YamlEntry& entry : ops->entries) out.custom_ops.push_back(parse_custom_op(entry, faults));
+  }
+  if (const Yaml* graph = reader.require("graph", "graph: {name: {op: ..., in: ...}}")) {
+    if (!graph->is_map()) faults.push_back(fault_at(graph->at, "'graph' is " + graph->describe(), "a map of node names to nodes"));
+    for (const base::YamlEntry& entry : graph->entries) out.graph.push_back(parse_node(entry.value, entry.key, entry.key_at, faults));
+  }
+  if (const Yaml* streams = reader.get("stream_out")) {
+    if (!streams->is_map()) faults.push_back(fault_at(streams->at, "'stream_out' is " + streams->describe(), "a map of stream names to nodes"));
+    for (const base::YamlEntry& entry : streams->entries)
+      out.stream_out.emplace_back(entry.key, internal::read_text(entry.value, "a stream's node", faults));
+  }
+  out.reads = reader.texts("reads");
+  out.axioms = reader.texts("axioms");
+  out.src = reader.text("src");
+  reader.finish();
+  if (!faults.empty()) return faults;
+  return out;
+}
+
+}  // namespace archlight::spec

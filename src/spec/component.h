@@ -1,0 +1,126 @@
+// component.h: a component is a DAG of ops and other components, in one YAML file.
+//
+// Keys of a file
+//   role           a name of roles.yaml: the slot it may fill
+//   inputs         names of its inputs, [x] when absent
+//   outputs        the nodes it hands on
+//   cache          {family, entries: [{node, kind, ...growth}]}: what decode keeps of a request. Growth is per token,
+//                  or capped by `window: FORMULA`, or one token in `ratio: FORMULA`, or a state when `fixed: true`.
+//                  Readers of an entry's node see it over the whole context.
+//   decode_variant the component that decode walks in its place; it stores nothing of its own
+//   variant_of     the other end of decode_variant
+//   graph          name: {op|component|slot: NAME, in: ..., dims: {...}, ...}
+//   custom_ops     rows as in op.h, of the first seven shape kinds
+//   axioms, src    promises and source anchors, kept as text
+// Node keys
+//   in             operands: a name; 'a | b' is the first that exists; 'a?' may be absent
+//   dims, dim      axis names of the op, or names a nested component sees, as formulas over dims
+//   when           built only where the formula is non-zero; bias: the same for the op's optional parameter
+//   copies, active how many copies stand side by side and how many of them one token uses; `split` of the input's
+//                  token axis among them
+//   weight_of      the base component's node whose stored weight this one reads
+//   path           the module path segment in checkpoints, the node's name when absent
+//   mask, window   causal (default) or none; the largest distance a query sees
+//   weight_axes    per weight axis {replicated: true} or {world, parts, fit}
+// Errors  Collected, at their place, with the nearest known name.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/yaml.h"
+#include "expr/formula.h"
+#include "spec/op.h"
+
+namespace archlight::spec {
+
+struct NamedFormula {  // a name bound to a formula, as in dims: {in: d_model}
+  std::string name;
+  expr::Formula formula;
+  base::Span at;
+};
+
+struct Operand {
+  std::vector<std::string> alternatives;
+  bool optional = false;
+  base::Span at;
+};
+
+struct WeightAxis {
+  bool replicated = false;
+  std::string world;     // which parallel world splits it
+  expr::Formula parts;   // into how many units at most
+  std::string fit;       // what happens when parts do not divide evenly
+};
+
+struct StreamRead {
+  std::string stream;
+  std::string mode;  // each, all, concat; empty for an internal stream
+};
+
+struct NodeDecl {
+  enum class Target { kOp, kComponent, kSlot };
+  std::string name;
+  base::Span at;
+  Target target = Target::kOp;
+  std::string target_name;
+  base::Span target_at;
+  std::vector<Operand> in;
+  std::vector<NamedFormula> dims;
+  expr::Formula when;
+  expr::Formula bias;
+  expr::Formula copies;
+  expr::Formula active;
+  std::string split;
+  std::string weight_of;
+  std::string role;
+  bool has_path = false;
+  std::string path;
+  std::string mask = "causal";
+  expr::Formula window;
+  std::vector<WeightAxis> weight_axes;
+  expr::Formula tied_when;  // of a weight that repeats another's values
+  std::string tied_to;
+  std::string src;
+};
+
+struct CacheEntry {
+  std::string node;
+  std::string kind;
+  enum class Growth { kPerToken, kWindow, kRatio, kFixed } growth = Growth::kPerToken;
+  expr::Formula amount;  // the window or the ratio
+  expr::Formula when;
+  base::Span at;
+};
+
+struct Component {
+  std::string name;
+  base::Span at;
+  std::string role;
+  std::vector<std::string> inputs = {"x"};
+  std::vector<std::string> outputs;
+  std::string cache_family;
+  std::vector<CacheEntry> cache;
+  std::string decode_variant;
+  std::string variant_of;
+  std::vector<NodeDecl> graph;
+  std::vector<Op> custom_ops;
+  std::vector<std::pair<std::string, std::string>> stream_out;  // stream, node
+  std::vector<std::string> reads;
+  std::vector<std::string> axioms;
+  std::string src;
+  bool draft = false;
+
+  const NodeDecl* find(std::string_view node) const;
+};
+
+// `name` is the file's stem.
+base::Result<Component> parse_component(const base::Yaml& root, const std::string& name);
+
+// One entry of a graph or of a model's top level; shared with model.cc.
+NodeDecl parse_node(const base::Yaml& node, const std::string& name, const base::Span& name_at, base::Faults& faults);
+std::vector<Operand> parse_operands(const base::Yaml& node, base::Faults& faults);
+
+}  // namespace archlight::spec

@@ -1,0 +1,71 @@
+// library.h: every declaration under specs/, read once.
+//
+// Layout  dims.yaml, roles.yaml, models/*.yaml, components/library/*.yaml, components/drafts/*.yaml, quant/*.yaml,
+//         adapters/*.yaml. A file's stem is its name. Components load when first asked for.
+// Errors  The whole library is refused on the first read that has faults; all of that read's faults are reported.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "base/result.h"
+#include "spec/component.h"
+#include "spec/model.h"
+#include "spec/quant.h"
+
+namespace archlight::spec {
+
+struct DimInfo {
+  std::string kind;  // head_count, width, whole, ...
+  std::vector<std::string> shardable_by;
+  std::string meaning;
+};
+
+struct RoleInfo {
+  std::string fills;  // the slot of a block template it may fill, empty when none
+  std::string meaning;
+};
+
+class Library {
+ public:
+  // `specs` is the folder; file names in messages start with specs/.
+  static base::Result<std::shared_ptr<Library>> open(const std::string& specs);
+  // From texts by file name under specs/, for tests and for specs handed in: {"models/x.yaml": "..."}.
+  static base::Result<std::shared_ptr<Library>> from_texts(const std::map<std::string, std::string>& files);
+
+  const std::map<std::string, DimInfo>& dims() const { return dims_; }
+  const std::map<std::string, RoleInfo>& roles() const { return roles_; }
+  const std::map<std::string, Model>& models() const { return models_; }
+  const std::map<std::string, QuantScheme>& quants() const { return quants_; }
+
+  // A model by its name; by the config's architectures and model_type. Faults name the nearest.
+  base::Result<const Model*> model(const std::string& name) const;
+  base::Result<const Model*> model_for(const base::Json& config) const;
+  // A component as one model sees it: its drafts first, then the library. `at` is the place that asks.
+  base::Result<const Component*> component(const std::string& name, const Model& model, const base::Span& at) const;
+  base::Result<const QuantScheme*> quant(const std::string& name, const base::Span& at) const;
+  base::Result<const Adapter*> adapter(const std::string& name, const base::Span& at) const;
+  // Names of every component file, library and drafts, sorted; and each one loaded.
+  std::vector<std::string> component_names() const;
+  base::Result<const Component*> any_component(const std::string& name) const;
+
+ private:
+  base::Result<const Component*> load_component(const std::string& file, const std::string& name, bool draft) const;
+
+  std::map<std::string, std::string> texts_;  // file under specs/ -> text
+  std::map<std::string, DimInfo> dims_;
+  std::map<std::string, RoleInfo> roles_;
+  std::map<std::string, Model> models_;
+  std::map<std::string, QuantScheme> quants_;
+  std::map<std::string, Adapter> adapters_;
+  mutable std::map<std::string, Component> components_;  // by file
+};
+
+// The global tables, on their own.
+base::Result<std::map<std::string, DimInfo>> parse_dims_table(const base::Yaml& root);
+base::Result<std::map<std::string, RoleInfo>> parse_roles_table(const base::Yaml& root);
+
+}  // namespace archlight::spec

@@ -1,0 +1,301 @@
+#include "spec/model.h"
+
+#include <algorithm>
+
+#include "spec/internal/reader.h"
+
+namespace archlight::spec {
+namespace {
+
+using base::fault_at;
+using base::Faults;
+using base::Result;
+using base::Yaml;
+using internal::Reader;
+
+std::vector<std::string> split_path(std::string_view text) {
+  std::vector<std::string> out;
+  while (!text.empty()) {
+    const size_t dot = text.find('.');
+    out.emplace_back(text.substr(0, dot));
+    if (dot == std::string_view::npos) break;
+    text.remove_prefix(dot + 1);
+  }
+  return out;
+}
+
+std::vector<base::Dtype> read_dtypes(const std::vector<std::string>& names, const base::Span& at, Faults& faults) {
+  std::vector<base::Dtype> out;
+  for (const std::string& name : names) {
+    if (const std::optional<base::Dtype> dtype = base::dtype_from_name(name))
+      out.push_back(*dtype);
+    else
+      faults.push_back(fault_at(at, "unknown dtype '" + name + "'", "a safetensors dtype such as BF16, F16, F32, F8_E4M3"));
+  }
+  return out;
+}
+
+std::string strip_config(const std::string& key) { return key.starts_with("config.") ? key.substr(7) : key; }
+
+DimDecl parse_dim(const base::YamlEntry& entry, Faults& faults) {
+  DimDecl out;
+  out.name = entry.key;
+  out.at = entry.key_at;
+  const Yaml& value = entry.value;
+  if (value.is_scalar()) {
+    // A plain key keeps its name for the trace; anything else is a formula, in which config.KEY is a name too.
+    const bool plain = value.text.starts_with("config.") &&
+                       value.text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.") == std::string::npos;
+    if (plain)
+      out.config_keys.push_back(strip_config(value.text));
+    else
+      out.formula = internal::read_formula(value, faults);
+    return out;
+  }
+  Reader reader(value, "dim '" + entry.key + "'", faults);
+  for (const std::string& key : reader.texts("config")) out.config_keys.push_back(strip_config(key));
+  out.formula = reader.formula("formula");
+  out.fallback = reader.formula("default");
+  out.is = reader.text("is");
+  out.source = reader.text("source");
+  reader.finish();
+  if (value.is_map() && out.config_keys.empty() && out.formula.empty())
+    faults.push_back(fault_at(entry.key_at, "dim '" + entry.key + "' has no origin", "config: KEY, or a formula"));
+  if (!out.fallback.empty() && out.source.empty())
+    faults.push_back(fault_at(entry.key_at, "the default of dim '" + entry.key + "' has no source", "source: where upstream says so",
+                              "name the file and line that sets it"));
+  return out;
+}
+
+StreamDecl parse_stream(const base::YamlEntry& entry, Faults& faults) {
+  StreamDecl out;
+  out.name = entry.key;
+  out.at = entry.key_at;
+  Reader reader(entry.value, "stream '" + entry.key + "'", faults);
+  out.carries = reader.flag("carries");
+  if (const Yaml* shape = reader.get("shape"))
+    for (const Yaml& axis : shape->items) out.shape.push_back(internal::read_formula(axis, faults));
+  out.src = reader.text("src");
+  out.from = reader.text("from");
+  for (const char* side : {"before", "after"}) {
+    const Yaml* chosen = reader.get(side);
+    if (!chosen) continue;
+    out.selection = side;
+    if (chosen->is_scalar()) {
+      out.chosen = chosen->text;
+    } else if (chosen->is_map()) {
+      Reader inner(*chosen, std::string("'") + side + "' of stream '" + entry.key + "'", faults);
+      out.chosen = "every " + inner.required_text("every");
+      inner.finish();
+    } else {
+      for (const Yaml& item : chosen->items) out.chosen += (out.chosen.empty() ? "" : ",") + internal::read_text(item, "a layer", faults);
+    }
+  }
+  out.index = reader.text("index");
+  out.read = reader.text("read");
+  if (!out.read.empty() && out.read != "each" && out.read != "all" && out.read != "concat")
+    faults.push_back(fault_at(entry.value.at, "read is '" + out.read + "'", "each, all or concat", base::did_you_mean(out.read, {"each", "all", "concat"})));
+  reader.finish();
+  if (!out.from.empty() && out.selection.empty())
+    faults.push_back(fault_at(entry.key_at, "stream '" + entry.key + "' takes from '" + out.from + "' on no layer", "before: or after: every, a config key, or a list of layers"));
+  return out;
+}
+
+LayerRule parse_layer_rule(const Yaml& node, Faults& faults) {
+  LayerRule out;
+  out.at = node.at;
+  if (!node.is_map()) {
+    faults.push_back(fault_at(node.at, "a layer rule is " + node.describe(), "{count|where|config|listed|rest: ..., slot: fill}"));
+    return out;
+  }
+  int kinds = 0;
+  for (const base::YamlEntry& entry : node.entries) {
+    if (entry.key == "count" || entry.key == "where") {
+      ++kinds;
+      out.kind = entry.key == "count" ? LayerRule::Kind::kCount : LayerRule::Kind::kWhere;
+      out.formula = internal::read_formula(entry.value, faults);
+    } else if (entry.key == "config" || entry.key == "listed") {
+      ++kinds;
+      out.kind = entry.key == "config" ? LayerRule::Kind::kConfigEquals : LayerRule::Kind::kListed;
+      out.config_key = strip_config(internal::read_text(entry.value, "the config key of a layer rule", faults));
+    } else if (entry.key == "equals") {
+      out.equals = internal::read_text(entry.value, "'equals'", faults);
+    } else if (entry.key == "rest") {
+      ++kinds;
+      out.kind = LayerRule::Kind::kRest;
+    } else if (entry.key == "dims") {
+      for (const base::YamlEntry& dim : entry.value.entries)
+        out.dims.push_back({dim.key, internal::read_formula(dim.value, faults), dim.key_at});
+    } else {
+      out.fills.emplace_back(entry.key, internal::read_text(entry.value, "the fill of slot '" + entry.key + "'", faults));
+    }
+  }
+  if (kinds != 1) faults.push_back(fault_at(node.at, "a layer rule with " + std::to_string(kinds) + " conditions", "exactly one of count, where, config, listed, rest"));
+  if (out.kind == LayerRule::Kind::kConfigEquals && out.equals.empty())
+    faults.push_back(fault_at(node.at, "a layer rule with config but no equals", "{config: KEY, equals: TEXT}"));
+  return out;
+}
+
+StackDecl parse_stack(const Yaml& node, Faults& faults) {
+  StackDecl out;
+  out.at = node.at;
+  Reader reader(node, "a layer stack", faults);
+  out.name = reader.required_text("name");
+  out.repeat = reader.formula("repeat");
+  if (const Yaml* inputs = reader.get("inputs")) out.inputs = parse_operands(*inputs, faults);
+  if (const Yaml* streams = reader.get("streams"))
+    for (const base::YamlEntry& entry : streams->entries) out.streams.push_back(parse_stream(entry, faults));
+  out.block = reader.text("block");
+  if (const Yaml* layers = reader.get("layers")) {
+    if (!layers->is_sequence()) faults.push_back(fault_at(layers->at, "'layers' is " + layers->describe(), "a list of rules"));
+    for (const Yaml& item : layers->items) out.layers.push_back(parse_layer_rule(item, faults));
+  }
+  out.path = reader.text("path", out.name);
+  out.first_index = reader.formula("first_index");
+  out.apart = reader.text("apart");
+  reader.finish();
+  return out;
+}
+
+QuantChoice parse_choice(const Yaml& node, const std::string& role, Faults& faults) {
+  QuantChoice out;
+  out.at = node.at;
+  if (!node.is_map()) faults.push_back(fault_at(node.at, "the choice for role '" + role + "' is " + node.describe(), "{method: NAME}"));
+  for (const base::YamlEntry& entry : node.entries) {
+    const std::string value = internal::read_text(entry.value, "'" + entry.key + "'", faults);
+    if (entry.key == "method")
+      out.method = value;
+    else
+      out.params.emplace_back(entry.key, value);
+  }
+  if (node.is_map() && out.method.empty())
+    faults.push_back(fault_at(node.at, "the choice for role '" + role + "' has no method", "method: a scheme of specs/quant, none, or declared"));
+  return out;
+}
+
+QuantContext parse_quant_context(const Yaml& node, Faults& faults) {
+  QuantContext out;
+  Reader reader(node, "'quant_context'", faults);
+  if (const Yaml* roles = reader.get("per_role"))
+    for (const base::YamlEntry& entry : roles->entries) out.per_role.emplace_back(entry.key, parse_choice(entry.value, entry.key, faults));
+  if (const Yaml* overrides = reader.get("override"))
+    for (const Yaml& item : overrides->items) {
+      Reader inner(item, "a quant override", faults);
+      QuantOverride row;
+      row.at = item.at;
+      row.nodes = inner.texts("nodes");
+      row.method = inner.text("method");
+      const std::vector<base::Dtype> dtypes = read_dtypes(inner.texts("dtype"), item.at, faults);
+      if (!dtypes.empty()) row.dtype = dtypes[0];
+      row.source = inner.text("source");
+      inner.finish();
+      if (row.nodes.empty()) faults.push_back(fault_at(item.at, "a quant override names no nodes", "nodes: [path, ...]"));
+      out.overrides.push_back(std::move(row));
+    }
+  const auto one = [&](const char* key) -> std::optional<base::Dtype> {
+    const std::vector<base::Dtype> dtypes = read_dtypes(reader.texts(key), node.at, faults);
+    return dtypes.empty() ? std::nullopt : std::optional(dtypes[0]);
+  };
+  out.default_dtype = one("default_dtype");
+  out.scale_dtype = one("scale_dtype");
+  reader.finish();
+  return out;
+}
+
+}  // namespace
+
+const std::string* Model::component_of(std::string_view slot) const {
+  for (const auto& [name, component] : components)
+    if (name == slot) return &component;
+  return nullptr;
+}
+
+Result<Model> parse_model(const Yaml& root, const std::string& name) {
+  Faults faults;
+  Reader reader(root, "model '" + name + "'", faults);
+  Model out;
+  out.name = name;
+  out.at = root.at;
+  if (const Yaml* match = reader.get("match")) {
+    Reader inner(*match, "'match'", faults);
+    out.architectures = inner.texts("architectures");
+    out.model_types = inner.texts("model_types");
+    inner.finish();
+  }
+  if (reader.has("config_roots")) out.config_roots = reader.texts("config_roots");
+  if (const Yaml* components = reader.get("components"))
+    for (const base::YamlEntry& entry : components->entries)
+      out.components.emplace_back(entry.key, internal::read_text(entry.value, "the component of slot '" + entry.key + "'", faults));
+  if (const Yaml* dims = reader.get("dims"))
+    for (const base::YamlEntry& entry : dims->entries) out.dims.push_back(parse_dim(entry, faults));
+  if (const Yaml* entries = reader.get("model")) {
+    if (!entries->is_sequence()) faults.push_back(fault_at(entries->at, "'model' is " + entries->describe(), "a list of nodes and stacks"));
+    for (const Yaml& item : entries->items) {
+      ModelEntry entry;
+      if (item.is_map() && !item.find("op") && !item.find("component") && !item.find("slot")) {
+        entry.stack = parse_stack(item, faults);
+      } else {
+        const Yaml* node_name = item.find("name");
+        if (!node_name) faults.push_back(fault_at(item.at, "an entry of 'model' has no name", "name: NAME"));
+        // The name is a key of the list form only; the rest reads as any node.
+        Yaml copy = item;
+        std::erase_if(copy.entries, [](const base::YamlEntry& e) { return e.key == "name"; });
+        entry.node = parse_node(copy, node_name ? node_name->text : "?", node_name ? node_name->at : item.at, faults);
+      }
+      out.entries.push_back(std::move(entry));
+    }
+  }
+  if (const Yaml* quant = reader.get("quant_context")) out.quant = parse_quant_context(*quant, faults);
+  out.adapter = reader.text("adapter");
+  if (const Yaml* buffers = reader.get("buffers"))
+    for (const Yaml& item : buffers->items) {
+      Reader inner(item, "a buffer", faults);
+      BufferDecl buffer;
+      buffer.at = item.at;
+      buffer.path = inner.required_text("path");
+      if (const Yaml* shape = inner.require("shape", "a list of axes"))
+        for (const Yaml& axis : shape->items) buffer.shape.push_back(internal::read_formula(axis, faults));
+      buffer.dtypes = read_dtypes(inner.texts("dtype"), item.at, faults);
+      buffer.optional = inner.flag("optional");
+      buffer.source = inner.required_text("source");
+      inner.finish();
+      if (buffer.dtypes.empty()) faults.push_back(fault_at(item.at, "a buffer has no dtype", "dtype: F32, or a list of those seen"));
+      out.buffers.push_back(std::move(buffer));
+    }
+  out.drafts = reader.texts("drafts");
+  out.max_context = strip_config(reader.text("max_context"));
+  out.src = reader.text("src");
+  out.note = reader.text("note");
+  reader.finish();
+  if (!faults.empty()) return faults;
+  return out;
+}
+
+Result<Adapter> parse_adapter(const Yaml& root, const std::string& name, std::string* extends) {
+  Faults faults;
+  Reader reader(root, "adapter '" + name + "'", faults);
+  Adapter out;
+  out.name = name;
+  *extends = reader.text("extends");
+  if (const Yaml* paths = reader.require("paths", "a map of canonical module paths to checkpoint paths"))
+    for (const base::YamlEntry& entry : paths->entries) {
+      AdapterRule rule;
+      rule.at = entry.key_at;
+      rule.from = split_path(entry.key);
+      if (entry.value.is_map()) {
+        Reader inner(entry.value, "the rule for '" + entry.key + "'", faults);
+        rule.to = split_path(inner.required_text("path"));
+        rule.join = inner.text("join", ".");
+        rule.stacked = inner.flag("stacked");
+        inner.finish();
+      } else {
+        rule.to = split_path(internal::read_text(entry.value, "the checkpoint path of '" + entry.key + "'", faults));
+      }
+      out.rules.push_back(std::move(rule));
+    }
+  reader.finish();
+  if (!faults.empty()) return faults;
+  return out;
+}
+
+}  // namespace archlight::spec

@@ -1,0 +1,152 @@
+// model.h: a model fills components into slots, takes its dims from config, and says which layer uses which fill.
+//
+// Keys of a file
+//   match          {architectures: [...], model_types: [...]}: which configs it describes
+//   config_roots   where config keys are looked up, first to last; '' is the top ([''] when absent)
+//   components     slot: component; a slot of a block template, or a fill that `layers` names
+//   dims           name: FORMULA over config.KEY and other dims, or {config: KEY or [KEYS], default: FORMULA,
+//                  is: TEXT, source: TEXT}
+//   model          the walk, top to bottom: nodes as in component.h with a name, and stacks
+//   quant_context  {per_role, override, default_dtype, scale_dtype}
+//   adapter        a name of specs/adapters: canonical module paths to checkpoint names
+//   buffers        tensors some exporters store that no op reads: {path, shape, dtype, optional, source}
+//   drafts, max_context, src, note
+// Keys of a stack
+//   name, repeat, inputs, streams, block (template; the 'block' of components when absent), layers, path, first_index,
+//   apart (a name: counted apart from the main model)
+//   layers is a list of rules, the first that fits a layer wins:
+//     {count: N} the next N layers, {where: FORMULA over `layer`}, {config: KEY, equals: TEXT}, {listed: KEY}, {rest: true}
+//   each with slot: fill pairs, and optional dims: {name: FORMULA}
+// Errors  Collected, at their place, with the nearest known name.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/dtype.h"
+#include "spec/component.h"
+
+namespace archlight::spec {
+
+struct DimDecl {
+  std::string name;
+  std::vector<std::string> config_keys;  // first present wins
+  expr::Formula formula;                 // when it is no plain key
+  expr::Formula fallback;
+  std::string is;      // 1 when the config's text equals this, else 0
+  std::string source;  // why the default is what it is
+  base::Span at;
+};
+
+struct StreamDecl {
+  std::string name;
+  base::Span at;
+  bool carries = false;
+  std::vector<expr::Formula> shape;
+  std::string src;
+  std::string from;       // of an append stream
+  std::string selection;  // "before" or "after"
+  std::string chosen;     // "every", "config.KEY", a number of layers, or a list as text
+  std::string index;
+  std::string read;       // each, all, concat
+};
+
+struct LayerRule {
+  base::Span at;
+  enum class Kind { kCount, kWhere, kConfigEquals, kListed, kRest } kind = Kind::kRest;
+  expr::Formula formula;  // the count, or the condition over `layer`
+  std::string config_key;
+  std::string equals;
+  std::vector<std::pair<std::string, std::string>> fills;
+  std::vector<NamedFormula> dims;
+};
+
+struct StackDecl {
+  std::string name;
+  base::Span at;
+  expr::Formula repeat;
+  std::vector<Operand> inputs;
+  std::vector<StreamDecl> streams;
+  std::string block;
+  std::vector<LayerRule> layers;
+  std::string path;
+  expr::Formula first_index;
+  std::string apart;
+};
+
+struct ModelEntry {
+  std::optional<StackDecl> stack;
+  std::optional<NodeDecl> node;
+};
+
+struct QuantChoice {
+  std::string method;  // a scheme's name, "none", or "declared"
+  std::vector<std::pair<std::string, std::string>> params;
+  base::Span at;
+};
+
+struct QuantOverride {
+  std::vector<std::string> nodes;  // canonical module paths, '*' matches
+  std::string method;              // may be empty: only the dtype changes
+  std::optional<base::Dtype> dtype;
+  std::string source;
+  base::Span at;
+};
+
+struct QuantContext {
+  std::vector<std::pair<std::string, QuantChoice>> per_role;  // with "default"
+  std::vector<QuantOverride> overrides;
+  std::optional<base::Dtype> default_dtype;
+  std::optional<base::Dtype> scale_dtype;
+};
+
+struct BufferDecl {
+  std::string path;
+  std::vector<expr::Formula> shape;
+  std::vector<base::Dtype> dtypes;
+  bool optional = false;
+  std::string source;
+  base::Span at;
+};
+
+struct Model {
+  std::string name;
+  base::Span at;
+  std::vector<std::string> architectures;
+  std::vector<std::string> model_types;
+  std::vector<std::string> config_roots = {""};
+  std::vector<std::pair<std::string, std::string>> components;
+  std::vector<DimDecl> dims;
+  std::vector<ModelEntry> entries;
+  QuantContext quant;
+  std::string adapter;
+  std::vector<BufferDecl> buffers;
+  std::vector<std::string> drafts;
+  std::string max_context;  // config key
+  std::string src;
+  std::string note;
+
+  const std::string* component_of(std::string_view slot) const;
+};
+
+base::Result<Model> parse_model(const base::Yaml& root, const std::string& name);
+
+// A checkpoint-name adapter: the longest rule whose path leads the module's wins; the rest is kept.
+struct AdapterRule {
+  std::vector<std::string> from;
+  std::vector<std::string> to;
+  std::string join = ".";  // between the module and its parameter
+  bool stacked = false;    // the innermost copies are one tensor with a leading axis
+  base::Span at;
+};
+
+struct Adapter {
+  std::string name;
+  std::vector<AdapterRule> rules;
+};
+
+// `base_rules` are those of the adapter it extends.
+base::Result<Adapter> parse_adapter(const base::Yaml& root, const std::string& name, std::string* extends);
+
+}  // namespace archlight::spec

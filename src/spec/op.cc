@@ -1,0 +1,242 @@
+#include "spec/op.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cctype>
+
+#include "base/yaml.h"
+
+namespace archlight::spec {
+namespace {
+
+using base::Diagnostic;
+using base::fault_at;
+using base::Result;
+
+struct KindRow {
+  ShapeKind kind;
+  std::string_view name;
+};
+constexpr KindRow kKinds[] = {
+    {ShapeKind::kPreserve, "preserve"},        {ShapeKind::kBroadcast, "broadcast"},      {ShapeKind::kAxisReplace, "axis_replace"},
+    {ShapeKind::kAxisSelect, "axis_select"},   {ShapeKind::kAxisConcat, "axis_concat"},   {ShapeKind::kContract, "contract"},
+    {ShapeKind::kPermute, "permute"},          {ShapeKind::kSource, "source"},            {ShapeKind::kExplicit, "explicit"},
+};
+
+std::string_view trim(std::string_view text) {
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  return text;
+}
+
+bool is_name(std::string_view text) {
+  if (text.empty() || !(std::isalpha(static_cast<unsigned char>(text[0])) || text[0] == '_')) return false;
+  return std::ranges::all_of(text, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; });
+}
+
+std::vector<std::string_view> split(std::string_view text, char at) {
+  std::vector<std::string_view> out;
+  while (true) {
+    const size_t end = text.find(at);
+    out.push_back(trim(text.substr(0, end)));
+    if (end == std::string_view::npos) return out;
+    text.remove_prefix(end + 1);
+  }
+}
+
+// "[*r,in]" as axes.
+Result<std::vector<AxisPattern>> parse_axes(std::string_view text, const base::Span& at) {
+  text = trim(text);
+  if (text.size() < 2 || text.front() != '[' || text.back() != ']')
+    return fault_at(at, "the shape pattern '" + std::string(text) + "' has no brackets", "axes in brackets, as in [*r,in]");
+  std::vector<AxisPattern> axes;
+  const std::string_view inside = trim(text.substr(1, text.size() - 2));
+  if (inside.empty()) return axes;
+  for (std::string_view part : split(inside, ',')) {
+    AxisPattern axis;
+    if (part.starts_with("*")) {
+      axis.rest = std::string(part.substr(1));
+      if (!is_name(axis.rest) || !axes.empty()) return fault_at(at, "'" + std::string(part) + "' is no leading rest", "*name as the first axis only");
+    } else if (is_name(part)) {
+      axis.name = std::string(part);
+    } else {
+      Result<expr::Formula> formula = expr::Formula::parse(part, at);
+      if (!formula) return formula.faults();
+      axis.formula = std::move(*formula);
+    }
+    axes.push_back(std::move(axis));
+  }
+  return axes;
+}
+
+std::vector<std::string> names_of(const AxisPattern& axis) {
+  if (!axis.rest.empty()) return {axis.rest};
+  if (!axis.name.empty()) return {axis.name};
+  return axis.formula.names();
+}
+
+// Which operand axes an output axis comes from, read off the names that the two sides share.
+std::vector<std::vector<DimSource>> dim_map_of(const Op& op) {
+  std::vector<std::vector<DimSource>> map;
+  const auto position = [](const std::vector<AxisPattern>& axes, size_t i) {
+    const bool has_rest = !axes.empty() && !axes[0].rest.empty();
+    return has_rest ? static_cast<int>(i) - static_cast<int>(axes.size()) : static_cast<int>(i);
+  };
+  for (const AxisPattern& out : op.output) {
+    if (!out.rest.empty()) continue;
+    std::vector<DimSource> sources;
+    const std::vector<std::string> wanted = names_of(out);
+    for (size_t o = 0; o < op.operands.size(); ++o)
+      for (size_t i = 0; i < op.operands[o].size(); ++i) {
+        const AxisPattern& in = op.operands[o][i];
+        if (!in.rest.empty()) continue;
+        const std::vector<std::string> has = names_of(in);
+        const bool shares = std::ranges::any_of(has, [&](const std::string& n) { return std::ranges::find(wanted, n) != wanted.end(); });
+        if (!shares) continue;
+        DimSource source{static_cast<int>(o), position(op.operands[o], i), DimSource::How::kCarried};
+        if (has.size() > wanted.size()) source.how = DimSource::How::kSplit;
+        if (has.size() < wanted.size()) source.how = DimSource::How::kMerged;
+        sources.push_back(source);
+      }
+    map.push_back(std::move(sources));
+  }
+  return map;
+}
+
+}  // namespace
+
+std::string_view shape_kind_name(ShapeKind kind) {
+  for (const KindRow& row : kKinds)
+    if (row.kind == kind) return row.name;
+  return {};
+}
+
+std::string_view partial_name(Partial partial) {
+  switch (partial) {
+    case Partial::kEach: return "each";
+    case Partial::kTogether: return "together";
+    case Partial::kNone: return "none";
+  }
+  return {};
+}
+
+std::string_view unit_name(Unit unit) {
+  switch (unit) {
+    case Unit::kMatmul: return "matmul";
+    case Unit::kVector: return "vector";
+    case Unit::kMove: return "move";
+  }
+  return {};
+}
+
+std::string_view traffic_name(Traffic traffic) {
+  switch (traffic) {
+    case Traffic::kReadWrite: return "read_write";
+    case Traffic::kView: return "view";
+    case Traffic::kOnChip: return "on_chip";
+    case Traffic::kGather: return "gather";
+  }
+  return {};
+}
+
+Result<Op> compile_op(const OpRow& row, const base::Span& at) {
+  Op op;
+  op.name = std::string(row.name);
+  op.partial = row.partial;
+  op.coupled = std::string(row.coupled);
+  op.unit = row.unit;
+  op.traffic = row.traffic;
+  op.source = std::string(row.source);
+  op.flops_text = std::string(row.flops);
+  op.shape_text = std::string(row.shape);
+  op.params_text = std::string(row.params);
+
+  // shape
+  const size_t colon = row.shape.find(':');
+  const size_t arrow = row.shape.find("->");
+  if (colon == std::string_view::npos || arrow == std::string_view::npos || arrow < colon)
+    return fault_at(at, "the shape '" + std::string(row.shape) + "' of op '" + op.name + "' cannot be read", "'kind: operands -> output', as in 'axis_replace: [*r,in] -> [*r,out]'");
+  const std::string kind_name(trim(row.shape.substr(0, colon)));
+  const KindRow* kind = std::ranges::find(kKinds, kind_name, &KindRow::name);
+  if (kind == std::end(kKinds)) {
+    std::vector<std::string> names;
+    for (const KindRow& candidate : kKinds) names.emplace_back(candidate.name);
+    return fault_at(at, "unknown shape kind '" + kind_name + "'", "one of preserve, broadcast, axis_replace, axis_select, axis_concat, contract, permute, source, explicit",
+                    base::did_you_mean(kind_name, names));
+  }
+  op.kind = kind->kind;
+  std::string_view operands = trim(row.shape.substr(colon + 1, arrow - colon - 1));
+  while (!operands.empty()) {
+    const size_t end = operands.find(']');
+    Result<std::vector<AxisPattern>> axes = parse_axes(operands.substr(0, end == std::string_view::npos ? operands.size() : end + 1), at);
+    if (!axes) return axes.faults();
+    op.operands.push_back(std::move(*axes));
+    operands = end == std::string_view::npos ? std::string_view{} : trim(operands.substr(end + 1));
+  }
+  Result<std::vector<AxisPattern>> output = parse_axes(row.shape.substr(arrow + 2), at);
+  if (!output) return output.faults();
+  op.output = std::move(*output);
+  if ((op.kind == ShapeKind::kSource) != op.operands.empty())
+    return fault_at(at, "op '" + op.name + "' of kind " + kind_name + " has " + std::to_string(op.operands.size()) + " operands",
+                    "no operand for source, at least one for every other kind");
+  op.dim_map = dim_map_of(op);
+
+  // params
+  std::string_view params = trim(row.params);
+  while (!params.empty()) {
+    const size_t bracket = params.find('[');
+    const size_t end = params.find(']');
+    if (bracket == std::string_view::npos || end == std::string_view::npos || end < bracket)
+      return fault_at(at, "the params '" + std::string(row.params) + "' of op '" + op.name + "' cannot be read", "name[axis,...] or name?[axis,...]");
+    ParamPattern param;
+    std::string_view name = trim(params.substr(0, bracket));
+    if (name.ends_with("?")) {
+      param.optional = true;
+      name.remove_suffix(1);
+    }
+    if (name != "=") param.name = std::string(name);
+    for (std::string_view axis : split(params.substr(bracket + 1, end - bracket - 1), ',')) {
+      Result<expr::Formula> formula = expr::Formula::parse(axis, at);
+      if (!formula) return formula.faults();
+      param.axes.push_back(std::move(*formula));
+    }
+    op.params.push_back(std::move(param));
+    params = trim(params.substr(end + 1));
+  }
+
+  // flops, in names that the row has
+  Result<expr::Formula> flops = expr::Formula::parse(row.flops, at);
+  if (!flops) return flops.faults();
+  op.flops = std::move(*flops);
+  std::vector<std::string> known = {"pairs"};
+  for (const auto& operand : op.operands)
+    for (const AxisPattern& axis : operand) std::ranges::copy(names_of(axis), std::back_inserter(known));
+  for (const AxisPattern& axis : op.output) std::ranges::copy(names_of(axis), std::back_inserter(known));
+  for (const ParamPattern& param : op.params)
+    for (const expr::Formula& axis : param.axes) std::ranges::copy(axis.names(), std::back_inserter(known));
+  for (const std::string& name : op.flops.names())
+    if (std::ranges::find(known, name) == known.end())
+      return fault_at(at, "the flops of op '" + op.name + "' name '" + name + "', which its shape and params lack", "a name of the row", base::did_you_mean(name, known));
+  return op;
+}
+
+const std::vector<Op>& builtin_ops() {
+  static const std::vector<Op> ops = [] {
+    std::vector<Op> out;
+    for (const OpRow& row : op_rows()) {
+      Result<Op> op = compile_op(row);
+      assert(op.ok() && "every built-in row compiles");
+      out.push_back(std::move(*op));
+    }
+    return out;
+  }();
+  return ops;
+}
+
+const Op* find_builtin_op(std::string_view name) {
+  for (const Op& op : builtin_ops())
+    if (op.name == name) return &op;
+  return nullptr;
+}
+
+}  // namespace archlight::spec

@@ -1,0 +1,182 @@
+#include "spec/quant.h"
+
+#include <nlohmann/json.hpp>
+#include <regex>
+
+#include "spec/internal/reader.h"
+
+namespace archlight::spec {
+namespace {
+
+using base::fault_at;
+using base::Faults;
+using base::Json;
+using base::Yaml;
+using internal::Reader;
+
+// "a.b.0" inside the declaration; null when absent.
+const Json* at_path(const Json& root, std::string_view path) {
+  const Json* at = &root;
+  while (!path.empty()) {
+    const size_t dot = path.find('.');
+    const std::string key(path.substr(0, dot));
+    if (at->is_object()) {
+      const auto it = at->find(key);
+      if (it == at->end()) return nullptr;
+      at = &*it;
+    } else if (at->is_array() && !key.empty() && key.size() < 6 && key.find_first_not_of("0123456789") == std::string::npos) {
+      const size_t i = std::stoul(key);
+      if (i >= at->size()) return nullptr;
+      at = &(*at)[i];
+    } else {
+      return nullptr;
+    }
+    if (dot == std::string_view::npos) break;
+    path.remove_prefix(dot + 1);
+  }
+  return at->is_null() ? nullptr : at;
+}
+
+std::string as_text(const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
+
+StoredPattern parse_stored(const Yaml& node, Faults& faults) {
+  Reader reader(node, "a stored tensor", faults);
+  StoredPattern out;
+  out.at = node.at;
+  out.suffix = reader.required_text("suffix");
+  out.main = reader.flag("main");
+  out.optional = reader.flag("optional");
+  const std::string count = reader.text("count_as", "1");
+  out.count_as = std::atoi(count.c_str());
+  if (count.size() > 2 || out.count_as < 1) faults.push_back(fault_at(node.at, "count_as is '" + count + "'", "a number from 1 to 99"));
+  for (const std::string& name : reader.texts("dtype")) {
+    if (name == "default") continue;  // the model's own dtype; an empty list says so
+    if (const std::optional<base::Dtype> dtype = base::dtype_from_name(name))
+      out.dtypes.push_back(*dtype);
+    else
+      faults.push_back(fault_at(node.at, "unknown dtype '" + name + "'", "a safetensors dtype such as BF16, F32, F8_E4M3, U8, I32"));
+  }
+  if (const Yaml* shape = reader.require("shape", "a list of axes, [] for a scalar")) {
+    if (!shape->is_sequence()) faults.push_back(fault_at(shape->at, "'shape' is " + shape->describe(), "a list of axes, [] for a scalar"));
+    for (const Yaml& axis : shape->items) out.shape.push_back(internal::read_formula(axis, faults));
+    out.scalar = shape->items.empty();
+  }
+  reader.finish();
+  return out;
+}
+
+}  // namespace
+
+base::Result<QuantScheme> parse_quant(const Yaml& root, const std::string& name) {
+  Faults faults;
+  Reader reader(root, "quant scheme '" + name + "'", faults);
+  QuantScheme out;
+  out.name = name;
+  out.label = reader.required_text("label");
+  out.source = reader.required_text("source");
+  if (const Yaml* declared = reader.get("declared_by"))
+    for (const Yaml& item : declared->items) {
+      std::vector<std::pair<std::string, std::string>> alternative;
+      for (const base::YamlEntry& entry : item.entries) alternative.emplace_back(entry.key, internal::read_text(entry.value, entry.key, faults));
+      if (alternative.empty()) faults.push_back(fault_at(item.at, "an empty alternative in declared_by", "{key: value}"));
+      out.declared_by.push_back(std::move(alternative));
+    }
+  if (const Yaml* params = reader.get("params"))
+    for (const base::YamlEntry& entry : params->entries) {
+      Reader inner(entry.value, "param '" + entry.key + "'", faults);
+      QuantParam param;
+      param.name = entry.key;
+      param.key = inner.text("key");
+      param.key_or = inner.text("or");
+      const std::string fallback = inner.text("default");
+      param.has_fallback = !fallback.empty();
+      param.fallback = std::atoll(fallback.c_str());
+      inner.finish();
+      out.params.push_back(std::move(param));
+    }
+  if (const Yaml* scope = reader.get("scope")) {
+    Reader inner(*scope, "'scope' of quant scheme '" + name + "'", faults);
+    out.ops = inner.texts("ops");
+    out.roles = inner.texts("roles");
+    out.not_roles = inner.texts("not_roles");
+    out.copies_only = inner.text("copies") == "only";
+    inner.finish();
+  }
+  if (const Yaml* ignore = reader.get("ignore")) {
+    Reader inner(*ignore, "'ignore' of quant scheme '" + name + "'", faults);
+    out.ignore_keys = inner.texts("keys");
+    const std::string match = inner.text("match", "path");
+    out.ignore_by_component = match == "component";
+    if (match != "path" && match != "component") faults.push_back(fault_at(ignore->at, "match is '" + match + "'", "path or component"));
+    inner.finish();
+  }
+  if (const Yaml* tensors = reader.require("tensors", "a list of stored tensors"))
+    for (const Yaml& item : tensors->items) out.tensors.push_back(parse_stored(item, faults));
+  reader.finish();
+  const auto mains = std::ranges::count_if(out.tensors, &StoredPattern::main);
+  if (!out.tensors.empty() && mains != 1) faults.push_back(fault_at(root.at, "quant scheme '" + name + "' has " + std::to_string(mains) + " main tensors", "exactly one"));
+  if (!faults.empty()) return faults;
+  return out;
+}
+
+bool declares(const QuantScheme& scheme, const Json& declaration) {
+  return std::ranges::any_of(scheme.declared_by, [&](const auto& alternative) {
+    return std::ranges::all_of(alternative, [&](const auto& pair) {
+      const Json* value = at_path(declaration, pair.first);
+      if (pair.second == "absent") return value == nullptr;
+      return value != nullptr && (pair.second == "*" || as_text(*value) == pair.second);
+    });
+  });
+}
+
+std::vector<std::string> ignore_list(const QuantScheme& scheme, const Json& declaration) {
+  std::vector<std::string> out;
+  for (const std::string& key : scheme.ignore_keys) {
+    const Json* list = at_path(declaration, key);
+    if (!list || !list->is_array()) continue;
+    for (const Json& entry : *list)
+      if (entry.is_string()) out.push_back(entry.get<std::string>());
+  }
+  return out;
+}
+
+bool ignores(const std::string& entry, const std::string& path, bool by_component) {
+  if (entry.starts_with("re:")) {
+    try {
+      return std::regex_search(path, std::regex(entry.substr(3)), std::regex_constants::match_continuous);
+    } catch (const std::regex_error&) {
+      return false;
+    }
+  }
+  const auto under = [&](std::string_view prefix) {
+    return path == prefix || (path.size() > prefix.size() && path.starts_with(prefix) && path[prefix.size()] == '.');
+  };
+  if (entry.find_first_of("*?") == std::string::npos) {
+    if (under(entry)) return true;
+    return by_component && ("." + path + ".").find("." + entry + ".") != std::string::npos;
+  }
+  // Shell wildcards: '*' any run, '?' one letter; a match of a leading part of the path names its whole module.
+  const auto glob = [&](std::string_view text) {
+    size_t i = 0, j = 0, star = std::string::npos, mark = 0;
+    while (j < text.size()) {
+      if (i < entry.size() && (entry[i] == '?' || entry[i] == text[j])) {
+        ++i, ++j;
+      } else if (i < entry.size() && entry[i] == '*') {
+        star = i++;
+        mark = j;
+      } else if (star != std::string::npos) {
+        i = star + 1;
+        j = ++mark;
+      } else {
+        return false;
+      }
+    }
+    while (i < entry.size() && entry[i] == '*') ++i;
+    return i == entry.size();
+  };
+  for (size_t end = path.find('.'); end != std::string::npos; end = path.find('.', end + 1))
+    if (glob(std::string_view(path).substr(0, end))) return true;
+  return glob(path);
+}
+
+}  // namespace archlight::spec

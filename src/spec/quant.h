@@ -1,0 +1,71 @@
+// quant.h: how a quantisation scheme stores one weight on disk, as data in specs/quant/*.yaml.
+//
+// Keys of a file
+//   label, source
+//   declared_by  alternatives, each a map of keys of the checkpoint's quantization declaration to a value, or '*' for
+//                "present"; the first scheme that matches is the declared one
+//   params       name: {key: PATH, default: N}: numbers of the declaration that the shapes below use
+//   scope        {ops: [...], roles: [...], not_roles: [...], copies: only}: which weights it converts
+//   ignore       {keys: [...], match: path|component}: the declaration's lists of modules left as they are
+//   tensors      what stands for one weight: {suffix, dtype, shape, main, optional, count_as}. Shapes are formulas over
+//                out, in (the weight's axes) and the params; a stacked weight has its copies in front. Several dtypes:
+//                the first unless the model's quant_context says otherwise. count_as is how often the hub's element
+//                total counts one stored element.
+// Source  facts on each scheme stand in its file.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/dtype.h"
+#include "base/json.h"
+#include "base/yaml.h"
+#include "expr/formula.h"
+
+namespace archlight::spec {
+
+struct StoredPattern {
+  std::string suffix;  // with its joint: ".weight", "_blocks"
+  std::vector<base::Dtype> dtypes;
+  std::vector<expr::Formula> shape;
+  bool scalar = false;
+  bool main = false;
+  bool optional = false;
+  int count_as = 1;
+  base::Span at;
+};
+
+struct QuantParam {
+  std::string name;
+  std::string key;
+  std::string key_or;  // a second spelling
+  int64_t fallback = 0;
+  bool has_fallback = false;
+};
+
+struct QuantScheme {
+  std::string name;
+  std::string label;
+  std::string source;
+  std::vector<std::vector<std::pair<std::string, std::string>>> declared_by;
+  std::vector<QuantParam> params;
+  std::vector<std::string> ops;
+  std::vector<std::string> roles;
+  std::vector<std::string> not_roles;
+  bool copies_only = false;
+  std::vector<std::string> ignore_keys;
+  bool ignore_by_component = false;
+  std::vector<StoredPattern> tensors;
+};
+
+base::Result<QuantScheme> parse_quant(const base::Yaml& root, const std::string& name);
+
+// True when every pair of one alternative holds in the declaration.
+bool declares(const QuantScheme& scheme, const base::Json& declaration);
+// The modules the declaration leaves alone, as written.
+std::vector<std::string> ignore_list(const QuantScheme& scheme, const base::Json& declaration);
+// Does a list entry name this module? `path` is the whole checkpoint module path. Entries may be exact, hold '*' and
+// '?', or start with 're:' (matched from the start). By component: the entry equals one segment, or a run of them.
+bool ignores(const std::string& entry, const std::string& path, bool by_component);
+
+}  // namespace archlight::spec

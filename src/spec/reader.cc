@@ -1,0 +1,99 @@
+#include "spec/internal/reader.h"
+
+#include <algorithm>
+
+namespace archlight::spec::internal {
+
+using base::fault_at;
+using base::Yaml;
+
+Reader::Reader(const Yaml& node, std::string what, base::Faults& faults) : node_(node), what_(std::move(what)), faults_(faults) {
+  if (!node.is_map()) faults_.push_back(fault_at(node.at, what_ + " is " + node.describe(), "a map"));
+}
+
+const Yaml* Reader::get(std::string_view key) {
+  known_.emplace_back(key);
+  return node_.find(key);
+}
+
+const Yaml* Reader::require(std::string_view key, std::string_view form) {
+  const Yaml* value = get(key);
+  if (!value && node_.is_map())
+    faults_.push_back(fault_at(node_.at, what_ + " has no '" + std::string(key) + "'", std::string(form),
+                               base::did_you_mean(key, node_.keys())));
+  return value;
+}
+
+std::string Reader::text(std::string_view key, std::string fallback) {
+  const Yaml* value = get(key);
+  return value ? read_text(*value, "'" + std::string(key) + "' of " + what_, faults_) : fallback;
+}
+
+std::string Reader::required_text(std::string_view key) {
+  const Yaml* value = require(key, "'" + std::string(key) + "': a text");
+  return value ? read_text(*value, "'" + std::string(key) + "' of " + what_, faults_) : std::string();
+}
+
+bool Reader::flag(std::string_view key, bool fallback) {
+  const Yaml* value = get(key);
+  if (!value) return fallback;
+  if (value->is_scalar() && (value->text == "true" || value->text == "false")) return value->text == "true";
+  faults_.push_back(fault_at(value->at, "'" + std::string(key) + "' of " + what_ + " is " + value->describe(), "true or false"));
+  return fallback;
+}
+
+expr::Formula Reader::formula(std::string_view key) {
+  const Yaml* value = get(key);
+  return value ? read_formula(*value, faults_) : expr::Formula();
+}
+
+std::vector<std::string> Reader::texts(std::string_view key) {
+  const Yaml* value = get(key);
+  std::vector<std::string> out;
+  if (!value || value->is_null()) return out;
+  if (value->is_sequence()) {
+    for (const Yaml& item : value->items) out.push_back(read_text(item, "an entry of '" + std::string(key) + "' of " + what_, faults_));
+  } else {
+    out.push_back(read_text(*value, "'" + std::string(key) + "' of " + what_, faults_));
+  }
+  return out;
+}
+
+void Reader::finish() {
+  for (const base::YamlEntry& entry : node_.entries) {
+    if (std::ranges::find(known_, entry.key) != known_.end()) continue;
+    std::vector<std::string> sorted = known_;
+    std::ranges::sort(sorted);
+    std::string all;
+    for (const std::string& name : sorted) all += (all.empty() ? "" : ", ") + name;
+    faults_.push_back(fault_at(entry.key_at, "unknown key '" + entry.key + "' in " + what_, "one of " + all,
+                               base::did_you_mean(entry.key, known_)));
+  }
+}
+
+expr::Formula read_formula(const Yaml& node, base::Faults& faults) {
+  if (!node.is_scalar()) {
+    faults.push_back(fault_at(node.at, node.describe() + " where a formula belongs", "an expression over dims, as in \"n_heads * d_head\""));
+    return {};
+  }
+  if (!node.quoted && (node.text == "true" || node.text == "false")) {
+    base::Result<expr::Formula> constant = expr::Formula::parse(node.text == "true" ? "1" : "0", node.at);
+    return std::move(*constant);
+  }
+  base::Span at = node.at;
+  if (node.quoted) ++at.column;
+  base::Result<expr::Formula> formula = expr::Formula::parse(node.text, at);
+  if (!formula) {
+    base::append(faults, formula.faults());
+    return {};
+  }
+  return std::move(*formula);
+}
+
+std::string read_text(const Yaml& node, const std::string& what, base::Faults& faults) {
+  if (node.is_scalar()) return node.text;
+  faults.push_back(fault_at(node.at, what + " is " + node.describe(), "a text"));
+  return {};
+}
+
+}  // namespace archlight::spec::internal
