@@ -38,6 +38,8 @@ Result<std::shared_ptr<const Json>> parse_json(const std::string& text, const st
     *out = Json::parse(text, watch);
   } catch (const Json::parse_error& error) {
     faults.push_back(fault_at(place(source, error.byte), std::string("not valid JSON: ") + error.what()));
+  } catch (const Json::out_of_range&) {
+    faults.push_back(fault_at({source, 0, 0, 0}, "a number is too large to hold", "numbers below 1.8e308"));
   }
   if (too_deep) faults.push_back(fault_at({source, 0, 0, 0}, "nested deeper than 128 levels", "a flatter document"));
   if (!faults.empty()) return faults;

@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,6 +34,8 @@ class Formula {
   const std::vector<std::string>& names() const;
   // Each name replaced by what the lookup gives; an unknown name makes an error value that names it.
   Expr instantiate(ExprPool& pool, const std::function<std::optional<Expr>(std::string_view)>& value_of) const;
+  // The same with one value per name, in the order of names().
+  Expr instantiate(ExprPool& pool, std::span<const Expr> values) const;
 
  private:
   struct Steps;

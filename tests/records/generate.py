@@ -1,0 +1,453 @@
+#!/usr/bin/env python3
+"""Per-tensor records of published checkpoints: generated from published facts, not a downloaded header.
+
+Each family below writes down which tensors its checkpoints hold, as the reference code and the file listings of their
+publishers describe them, with sizes from the published config.json. Nothing here reads the project's specs: tests
+hold the specs against these lists, and these lists against totals that the hub recorded for the real files.
+
+    generate.py check                   every model's totals against the recorded ones; status 1 on a difference
+    generate.py list                    the known ids
+    generate.py tsv ID                  name, dtype, shape (4096x1024, or scalar), bytes, shard (not known: empty)
+    generate.py tables FOLDER [ID...]   the same as FOLDER/org--name.tsv for the ids, or for all
+    generate.py header ID FILE          a safetensors header without the data behind it; with --sparse the file has
+                                        its full length, of which the header alone takes room on disk
+    generate.py compare ID FILE         against a table of the same columns, .tsv or .tsv.zst, in any order
+
+Needs Python 3.9 and its standard library; compare also needs zstd for .zst.
+"""
+
+import argparse
+import dataclasses
+import json
+import os
+import struct
+import subprocess
+import sys
+from math import prod
+
+BYTES = {"BF16": 2, "F16": 2, "F32": 4, "F8_E4M3": 1, "U8": 1}
+BLOCK = 128  # FP8 checkpoints keep one scale per 128x128 block of a weight: quantization_config.weight_block_size
+
+
+@dataclasses.dataclass(frozen=True)
+class Model:
+    """Sizes by their names in config.json, and what the hub recorded. None: the family has no such size."""
+
+    family: str
+    vocab_size: int
+    hidden_size: int
+    num_hidden_layers: int
+    num_attention_heads: int
+    num_key_value_heads: int
+    head_dim: int
+    intermediate_size: int
+    experts: int = 0
+    moe_intermediate_size: int = 0
+    # Whether lm_head.weight is in the files. Not the same as tie_word_embeddings: several tied models store it.
+    stores_head: bool = True
+    # The dtype of FP8 block scales; None: weights are BF16.
+    fp8_scales: str = None
+    # DeepSeek-V3's graph: dense layers before the first MoE layer, prediction layers after the last, and the length
+    # of a rotary buffer stored with each layer (0: none).
+    first_dense: int = 0
+    mtp_layers: int = 0
+    inv_freq: int = 0
+    # Recorded: elements as the hub shows them (safetensors.total), and where known tensors and bytes.
+    recorded_elements: int = 0
+    recorded_tensors: int = 0
+    recorded_bytes: int = 0
+
+
+def same(model, **changes):
+    return dataclasses.replace(model, **changes)
+
+
+# Sizes are those of the repository's own config.json unless a line says otherwise. recorded_elements is the hub's
+# parameter count on 2026-06-19. recorded_bytes is total_size of the published index where one is quoted.
+LLAMA = Model("llama", 128256, 4096, 32, 32, 8, 128, 14336)
+QWEN = Model("qwen3", 151936, 4096, 36, 32, 8, 128, 12288)
+DEEPSEEK_V3 = Model("deepseek_v3", 129280, 7168, 61, 128, 128, 128, 18432, experts=256, moe_intermediate_size=2048,
+                    fp8_scales="F32", first_dense=3, mtp_layers=1, recorded_elements=684531386000)
+KIMI_K2 = same(DEEPSEEK_V3, vocab_size=163840, num_attention_heads=64, num_key_value_heads=64, experts=384,
+               first_dense=1, mtp_layers=0,
+               # One buffer a layer of hidden_size/num_attention_heads/2 = 7168/64/2 numbers.
+               inv_freq=56, recorded_elements=1026470731056)
+
+MODELS = {
+    "deepseek-ai/DeepSeek-V3": DEEPSEEK_V3,
+    "deepseek-ai/DeepSeek-V3.1": DEEPSEEK_V3,
+    "deepseek-ai/DeepSeek-R1": DEEPSEEK_V3,
+    "moonshotai/Kimi-K2-Instruct": KIMI_K2,
+    "meta-llama/Llama-3.1-8B": same(LLAMA, recorded_elements=8030261248),
+    "meta-llama/Llama-3.1-70B": same(LLAMA, hidden_size=8192, num_hidden_layers=80, num_attention_heads=64,
+                                     intermediate_size=28672, recorded_elements=70553706496),
+    "meta-llama/Llama-3.1-405B": same(LLAMA, hidden_size=16384, num_hidden_layers=126, num_attention_heads=128,
+                                      intermediate_size=53248, recorded_elements=405853388800),
+    # Sizes as publicly known, borne out by the exact total; one copy of the tied embedding is stored.
+    "meta-llama/Llama-3.2-1B": same(LLAMA, hidden_size=2048, num_hidden_layers=16, head_dim=64,
+                                    intermediate_size=8192, stores_head=False, recorded_elements=1235814400),
+    # Tied, and yet the head is stored (311 tensors in the file's header).
+    "Qwen/Qwen3-0.6B": same(QWEN, hidden_size=1024, num_hidden_layers=28, num_attention_heads=16,
+                            intermediate_size=3072, recorded_elements=751632384, recorded_tensors=311,
+                            recorded_bytes=1503264768),
+    "Qwen/Qwen3-1.7B": same(QWEN, hidden_size=2048, num_hidden_layers=28, num_attention_heads=16,
+                            intermediate_size=6144, recorded_elements=2031739904),
+    # Sizes from the config.json of a fine-tune whose vocabulary alone differs; tied, the head is not stored.
+    "Qwen/Qwen3-4B": same(QWEN, hidden_size=2560, intermediate_size=9728, stores_head=False,
+                          recorded_elements=4022468096),
+    "Qwen/Qwen3-8B": same(QWEN, recorded_elements=8190735360),
+    # Sizes from the config.json of a quantised copy.
+    "Qwen/Qwen3-14B": same(QWEN, hidden_size=5120, num_hidden_layers=40, num_attention_heads=40,
+                           intermediate_size=17408, recorded_elements=14768307200),
+    "Qwen/Qwen3-32B": same(QWEN, hidden_size=5120, num_hidden_layers=64, num_attention_heads=64,
+                           intermediate_size=25600, recorded_elements=32762123264),
+    "Qwen/Qwen3-30B-A3B": same(QWEN, family="qwen3_moe", hidden_size=2048, num_hidden_layers=48,
+                               num_key_value_heads=4, intermediate_size=6144, experts=128, moe_intermediate_size=768,
+                               recorded_elements=30532122624),
+    "Qwen/Qwen3-235B-A22B": same(QWEN, family="qwen3_moe", num_hidden_layers=94, num_attention_heads=64,
+                                 num_key_value_heads=4, experts=128, moe_intermediate_size=1536,
+                                 recorded_elements=235093634560),
+    "Qwen/Qwen3-Coder-480B-A35B-Instruct": same(QWEN, family="qwen3_moe", hidden_size=6144, num_hidden_layers=62,
+                                                num_attention_heads=96, intermediate_size=8192, experts=160,
+                                                moe_intermediate_size=2560, recorded_elements=480154875392),
+    "mistralai/Mixtral-8x7B-Instruct-v0.1": Model("mixtral", 32000, 4096, 32, 32, 8, 128, 14336, experts=8,
+                                                  recorded_tensors=995, recorded_bytes=93405585408),
+    # The element count is that of a fine-tune in the same layout, alpindale/WizardLM-2-8x22B.
+    "mistralai/Mixtral-8x22B-v0.1": Model("mixtral", 32000, 6144, 56, 48, 8, 128, 16384, experts=8,
+                                          recorded_elements=140620634112, recorded_tensors=1739,
+                                          recorded_bytes=281241268224),
+    "openai/gpt-oss-20b": Model("gpt_oss", 201088, 2880, 24, 64, 8, 64, 2880, experts=32,
+                                recorded_elements=21511953984, recorded_tensors=459, recorded_bytes=13761264768),
+    "openai/gpt-oss-120b": Model("gpt_oss", 201088, 2880, 36, 64, 8, 64, 2880, experts=128,
+                                 recorded_elements=120412337472),
+}
+# Block FP8 with BF16 scales. The 4B stores its tied head here, its BF16 original does not.
+for name, elements in {"0.6B": 751659264, "1.7B": 2031825920, "4B": 4411646016, "8B": 8191159296,
+                       "14B": 14769113600, "32B": 32764027904, "30B-A3B": 30533947392, "235B-A22B": 235107904512,
+                       "Coder-480B-A35B-Instruct": 480184064000}.items():
+    MODELS[f"Qwen/Qwen3-{name}-FP8"] = same(MODELS[f"Qwen/Qwen3-{name}"], fp8_scales="BF16", stores_head=True,
+                                            recorded_elements=elements, recorded_tensors=0, recorded_bytes=0)
+
+
+class Record:
+    """The tensors of one checkpoint, in the order of its modules: (name, dtype, shape)."""
+
+    def __init__(self, model):
+        self.scales = model.fp8_scales
+        self.rows = []
+
+    def add(self, name, dtype, *shape):
+        self.rows.append((name, dtype, shape))
+
+    def weight(self, module, *shape):
+        self.add(module + ".weight", "BF16", *shape)
+
+    def linear(self, module, rows, columns, bias=False):
+        """y = W x with W (rows, columns), under the checkpoint's quantisation."""
+        if self.scales:
+            self.add(module + ".weight", "F8_E4M3", rows, columns)
+            self.add(module + ".weight_scale_inv", self.scales, -(-rows // BLOCK), -(-columns // BLOCK))
+        else:
+            self.weight(module, rows, columns)
+        if bias:
+            self.add(module + ".bias", "BF16", rows)
+
+    def swiglu(self, module, hidden, width, names=("gate_proj", "up_proj", "down_proj")):
+        gate, up, down = names
+        self.linear(f"{module}.{gate}", width, hidden)
+        self.linear(f"{module}.{up}", width, hidden)
+        self.linear(f"{module}.{down}", hidden, width)
+
+
+def grouped_attention(record, m, module, bias=False, head_norms=False):
+    h, d = m.hidden_size, m.head_dim
+    record.linear(module + ".q_proj", m.num_attention_heads * d, h, bias)
+    record.linear(module + ".k_proj", m.num_key_value_heads * d, h, bias)
+    record.linear(module + ".v_proj", m.num_key_value_heads * d, h, bias)
+    record.linear(module + ".o_proj", h, m.num_attention_heads * d, bias)
+    if head_norms:
+        record.weight(module + ".q_norm", d)
+        record.weight(module + ".k_norm", d)
+
+
+def decoder(record, m, attention, feed_forward):
+    """Embedding, layers with a norm before each half, final norm, head."""
+    h = m.hidden_size
+    record.weight("model.embed_tokens", m.vocab_size, h)
+    for n in range(m.num_hidden_layers):
+        layer = f"model.layers.{n}"
+        record.weight(layer + ".input_layernorm", h)
+        attention(layer + ".self_attn")
+        record.weight(layer + ".post_attention_layernorm", h)
+        feed_forward(layer, n)
+    record.weight("model.norm", h)
+    if m.stores_head:
+        record.weight("lm_head", m.vocab_size, h)
+
+
+def llama(record, m):
+    decoder(record, m, lambda name: grouped_attention(record, m, name),
+            lambda layer, n: record.swiglu(layer + ".mlp", m.hidden_size, m.intermediate_size))
+
+
+def qwen3(record, m):
+    decoder(record, m, lambda name: grouped_attention(record, m, name, head_norms=True),
+            lambda layer, n: record.swiglu(layer + ".mlp", m.hidden_size, m.intermediate_size))
+
+
+def qwen3_moe(record, m):
+    def experts(layer, n):
+        record.weight(layer + ".mlp.gate", m.experts, m.hidden_size)
+        for e in range(m.experts):
+            record.swiglu(f"{layer}.mlp.experts.{e}", m.hidden_size, m.moe_intermediate_size)
+
+    decoder(record, m, lambda name: grouped_attention(record, m, name, head_norms=True), experts)
+
+
+def mixtral(record, m):
+    def experts(layer, n):
+        record.weight(layer + ".block_sparse_moe.gate", m.experts, m.hidden_size)
+        for e in range(m.experts):
+            # w1 gates, w3 goes up, w2 goes down.
+            record.swiglu(f"{layer}.block_sparse_moe.experts.{e}", m.hidden_size, m.intermediate_size,
+                          ("w1", "w3", "w2"))
+
+    decoder(record, m, lambda name: grouped_attention(record, m, name), experts)
+
+
+def gpt_oss(record, m):
+    h, i, e = m.hidden_size, m.intermediate_size, m.experts
+
+    def attention(module):
+        grouped_attention(record, m, module, bias=True)
+        record.add(module + ".sinks", "BF16", m.num_attention_heads)
+
+    def mxfp4(name, rows, columns):
+        # 32 values share a scale byte and take 16 bytes, two to a byte.
+        record.add(name + "_blocks", "U8", e, rows, columns // 32, 16)
+        record.add(name + "_scales", "U8", e, rows, columns // 32)
+        record.add(name + "_bias", "BF16", e, rows)
+
+    def experts(layer, n):
+        record.weight(layer + ".mlp.router", e, h)
+        record.add(layer + ".mlp.router.bias", "BF16", e)
+        mxfp4(layer + ".mlp.experts.gate_up_proj", 2 * i, h)
+        mxfp4(layer + ".mlp.experts.down_proj", h, i)
+
+    decoder(record, m, attention, experts)
+
+
+def deepseek_v3(record, m):
+    h, heads = m.hidden_size, m.num_attention_heads
+    q_rank, kv_rank, nope, rope, v_dim = 1536, 512, 128, 64, 128  # the same in every release of this graph
+
+    def latent_attention(module):
+        record.linear(module + ".q_a_proj", q_rank, h)
+        record.weight(module + ".q_a_layernorm", q_rank)
+        record.linear(module + ".q_b_proj", heads * (nope + rope), q_rank)
+        record.linear(module + ".kv_a_proj_with_mqa", kv_rank + rope, h)
+        record.weight(module + ".kv_a_layernorm", kv_rank)
+        record.linear(module + ".kv_b_proj", heads * (nope + v_dim), kv_rank)
+        record.linear(module + ".o_proj", h, heads * v_dim)
+        if m.inv_freq:
+            record.add(module + ".rotary_emb.inv_freq", "F32", m.inv_freq)
+
+    def feed_forward(layer, n):
+        if n < m.first_dense:
+            record.swiglu(layer + ".mlp", h, m.intermediate_size)
+            return
+        record.weight(layer + ".mlp.gate", m.experts, h)
+        record.add(layer + ".mlp.gate.e_score_correction_bias", "F32", m.experts)
+        for e in range(m.experts):
+            record.swiglu(f"{layer}.mlp.experts.{e}", h, m.moe_intermediate_size)
+        record.swiglu(layer + ".mlp.shared_experts", h, m.moe_intermediate_size)  # n_shared_experts is 1
+
+    decoder(record, m, latent_attention, feed_forward)
+    for n in range(m.num_hidden_layers, m.num_hidden_layers + m.mtp_layers):
+        layer = f"model.layers.{n}"
+        record.weight(layer + ".embed_tokens", m.vocab_size, h)
+        record.weight(layer + ".enorm", h)
+        record.weight(layer + ".hnorm", h)
+        record.weight(layer + ".eh_proj", h, 2 * h)  # stays BF16
+        record.weight(layer + ".input_layernorm", h)
+        latent_attention(layer + ".self_attn")
+        record.weight(layer + ".post_attention_layernorm", h)
+        feed_forward(layer, n)
+        record.weight(layer + ".shared_head.norm", h)
+        record.weight(layer + ".shared_head.head", m.vocab_size, h)
+
+
+FAMILIES = {"llama": llama, "qwen3": qwen3, "qwen3_moe": qwen3_moe, "mixtral": mixtral, "gpt_oss": gpt_oss,
+            "deepseek_v3": deepseek_v3}
+
+
+def rows_of(model):
+    record = Record(model)
+    FAMILIES[model.family](record, model)
+    return record.rows
+
+
+def size_of(row):
+    _, dtype, shape = row
+    return BYTES[dtype] * prod(shape)
+
+
+def hub_elements(rows):
+    """The hub's count: a scalar counts nothing, a byte of MXFP4 blocks counts twice for its two values."""
+    return sum(prod(shape) * (2 if name.endswith("_blocks") else 1) for name, _, shape in rows if shape)
+
+
+def table(rows):
+    lines = ["name\tdtype\tshape\tbytes\tshard"]
+    for row in rows:
+        name, dtype, shape = row
+        lines.append(f"{name}\t{dtype}\t{'x'.join(map(str, shape)) or 'scalar'}\t{size_of(row)}\t")
+    return "\n".join(lines) + "\n"
+
+
+def read_table(path):
+    if path.endswith(".zst"):
+        text = subprocess.run(["zstd", "-dcq", path], check=True, stdout=subprocess.PIPE).stdout.decode()
+    else:
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+    return {line.split("\t")[0]: tuple(line.split("\t")[1:4]) for line in text.splitlines()[1:]}
+
+
+def header(rows):
+    """The first bytes of a safetensors file: length, then JSON padded with spaces to a multiple of 8."""
+    entries, offset = {"__metadata__": {"format": "pt"}}, 0
+    for row in rows:
+        name, dtype, shape = row
+        end = offset + size_of(row)
+        entries[name] = {"dtype": dtype, "shape": list(shape), "data_offsets": [offset, end]}
+        offset = end
+    text = json.dumps(entries, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    return struct.pack("<Q", len(text)) + text, offset
+
+
+class Checker:
+    def __init__(self):
+        self.failed = 0
+
+    def equal(self, what, got, expected):
+        if got != expected:
+            self.failed += 1
+            print(f"{what} is {got:,}; expected {expected:,}")
+
+
+def check_deepseek_v3(checker, rows):
+    """To the byte, each figure derived apart from the code above.
+
+    stored      one byte each for 680,571,043,840 F8 elements, two for 3,918,786,560 in BF16, four for 41,555,600 in
+                F32: 680,571,043,840 + 7,837,573,120 + 166,222,400
+    one expert  its index in 58 layers: 58 * (3*2048*7168 + 3*(2048/128)*(7168/128)*4) = 58 * 44,050,944
+    """
+    what = "DeepSeek-V3: "
+    checker.equal(what + "tensors", len(rows), 91991)
+    for dtype, elements in {"F8_E4M3": 680571043840, "BF16": 3918786560, "F32": 41555600}.items():
+        checker.equal(what + dtype + " elements", sum(prod(s) for _, d, s in rows if d == dtype), elements)
+    mtp = sum(size_of(row) for row in rows if row[0].startswith("model.layers.61."))
+    main = [row for row in rows if not row[0].startswith("model.layers.61.")]
+    checker.equal(what + "stored bytes", sum(map(size_of, rows)), 688574839360)
+    checker.equal(what + "bytes without MTP", sum(map(size_of, main)), 673150611808)
+    checker.equal(what + "bytes of MTP", mtp, 15424227552)
+    for e in (0, 137, 255):
+        checker.equal(f"{what}bytes of routed expert {e}",
+                      sum(size_of(row) for row in main if f".mlp.experts.{e}." in row[0]), 2554954752)
+    checker.equal(what + "bytes without MTP and routed experts",
+                  sum(size_of(row) for row in main if ".mlp.experts." not in row[0]), 19082195296)
+
+
+def check():
+    checker = Checker()
+    cached = {}
+    print(f"{'id':42} {'tensors':>8} {'hub elements':>17} {'bytes':>17}")
+    for model_id, model in MODELS.items():
+        rows = cached.setdefault(model, None) or rows_of(model)
+        cached[model] = rows
+        total = sum(map(size_of, rows))
+        print(f"{model_id:42} {len(rows):8} {hub_elements(rows):17,} {total:17,}")
+        checker.equal(f"{model_id}: different names", len({row[0] for row in rows}), len(rows))
+        if model.recorded_elements:
+            checker.equal(f"{model_id}: hub elements", hub_elements(rows), model.recorded_elements)
+        if model.recorded_tensors:
+            checker.equal(f"{model_id}: tensors", len(rows), model.recorded_tensors)
+        if model.recorded_bytes:
+            checker.equal(f"{model_id}: bytes", total, model.recorded_bytes)
+    check_deepseek_v3(checker, rows_of(DEEPSEEK_V3))
+    # gpt-oss-120b as stored, before the hub's second count of block bytes.
+    rows = rows_of(MODELS["openai/gpt-oss-120b"])
+    for ending, elements in {"_blocks": 57330892800, "_scales": 3583180800}.items():
+        checker.equal("gpt-oss-120b: bytes of " + ending, sum(size_of(r) for r in rows if r[0].endswith(ending)),
+                      elements)
+    checker.equal("gpt-oss-120b: BF16 elements", sum(prod(s) for _, d, s in rows if d == "BF16"), 2167371072)
+    print(f"{checker.failed} differences" if checker.failed else "all totals as recorded")
+    return 1 if checker.failed else 0
+
+
+def compare(model_id, path):
+    ours = {name: (dtype, "x".join(map(str, shape)) or "scalar", str(size_of((name, dtype, shape))))
+            for name, dtype, shape in rows_of(MODELS[model_id])}
+    theirs = read_table(path)
+    differences = [f"{name}: {ours.get(name, 'missing here')} here, {theirs.get(name, 'missing there')} there"
+                   for name in sorted(ours.keys() | theirs.keys()) if ours.get(name) != theirs.get(name)]
+    for line in differences[:20]:
+        print(line)
+    print(f"{len(ours)} tensors here, {len(theirs)} there, {len(differences)} differences")
+    return 1 if differences else 0
+
+
+def write_tables(folder, ids):
+    os.makedirs(folder, exist_ok=True)
+    for model_id in ids or MODELS:
+        path = os.path.join(folder, model_id.replace("/", "--") + ".tsv")
+        with open(path + ".new", "w", encoding="utf-8") as file:
+            file.write(table(rows_of(MODELS[model_id])))
+        os.replace(path + ".new", path)
+
+
+def write_header(model_id, path, sparse):
+    head, data_bytes = header(rows_of(MODELS[model_id]))
+    with open(path, "wb") as file:
+        file.write(head)
+        if sparse:
+            file.truncate(len(head) + data_bytes)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("check")
+    commands.add_parser("list")
+    for command, arguments in {"tsv": ["id"], "header": ["id", "file"], "compare": ["id", "file"]}.items():
+        sub = commands.add_parser(command)
+        for argument in arguments:
+            sub.add_argument(argument, **({"choices": MODELS, "metavar": "ID"} if argument == "id" else {}))
+        if command == "header":
+            sub.add_argument("--sparse", action="store_true")
+    tables = commands.add_parser("tables")
+    tables.add_argument("folder")
+    tables.add_argument("ids", nargs="*", metavar="ID")
+    args = parser.parse_args()
+    if args.command == "check":
+        return check()
+    if args.command == "list":
+        print("\n".join(MODELS))
+    elif args.command == "tsv":
+        sys.stdout.write(table(rows_of(MODELS[args.id])))
+    elif args.command == "tables":
+        unknown = [model_id for model_id in args.ids if model_id not in MODELS]
+        if unknown:
+            parser.error("unknown id " + ", ".join(unknown))
+        write_tables(args.folder, args.ids)
+    elif args.command == "header":
+        write_header(args.id, args.file, args.sparse)
+    elif args.command == "compare":
+        return compare(args.id, args.file)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
