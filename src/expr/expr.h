@@ -134,6 +134,14 @@ bool same_value(Expr a, Expr b);
 // Rewrites by named rules (docs of each beside it): ceil_div(a*b, b) = a for b > 0, min/max/select decided by
 // bounds, floor_div(a*b + c, b) = a for 0 <= c < b, and so on. Idempotent, keeps every value.
 Expr simplify(Expr e);
+// The same, appending the name of each rule as it is applied; what the pool remembers applies none again.
+Expr simplify(Expr e, std::vector<std::string_view>* applied);
+// The rules in the order in which they are tried; a rule has one row per operation it rewrites.
+struct RuleInfo {
+  std::string_view name;
+  std::string_view identity;
+};
+std::vector<RuleInfo> simplify_rules();
 // Replaces symbols; those the function returns none for stay.
 Expr substitute(Expr e, const std::function<std::optional<Expr>(std::string_view)>& value_of);
 // Copies into another pool.
