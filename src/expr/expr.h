@@ -6,7 +6,8 @@
 // Canonical by construction
 //   sums      flattened, like terms collected, constant last; a - b is a + (-1)*b
 //   products  flattened, powers of one base collected, one rational coefficient first; a / b is a * b^-1;
-//             a product over a sum stays a product (expand() distributes)
+//             a product over a sum stays a product (expand() distributes), but a number times a sum that is
+//             itself a term of a sum is distributed: 2*(a + b) stays, x + 2*(a + b) is 2*a + 2*b + x
 //   constants folded everywhere; x//1, x%1, min(x), select(1,a,b) and the like fold
 //   operands of commutative operations in one fixed order
 // Errors  Overflow of 128 bits, division by zero and the like make an error value that every operation passes
