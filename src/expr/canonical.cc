@@ -30,7 +30,7 @@ class Local {
   std::pmr::vector<T> values;
 };
 
-// A term of a sum while it is being collected. `id` is the node that is exactly this term, if there is one.
+// A term of a sum while it is being collected.
 struct Term {
   Rational coefficient;
   uint32_t like;  // a node with the same factors, of any coefficient
@@ -44,7 +44,7 @@ struct Power {
   uint32_t exact;  // the node base^exponent
 };
 
-// Sums of a product order: what a reader expects first.
+// The order of factors by kind: what a reader expects first.
 int rank(Kind kind) {
   switch (kind) {
     case Kind::kSymbol:
@@ -144,17 +144,31 @@ uint32_t ExprPool::Store::add(Ids in) {
     fault = error(fault_of(Kind::kAdd, std::array{constant_part, v}));
     return false;
   };
-  const auto take = [&](uint32_t id) {
-    if (is_constant(id)) return add_constant(value(id));
-    terms.push_back({coefficient_of(id), id, true});
+  // A term times `scale`, which is 1 but for the terms of a sum that a number multiplies.
+  const auto take = [&](uint32_t id, const Rational& scale) {
+    const bool plain = scale == Rational{1, 1};
+    const bool number = is_constant(id);
+    Rational coefficient = number ? value(id) : coefficient_of(id);
+    if (!plain) {
+      const auto product = multiply(coefficient, scale);
+      if (!product) {
+        fault = error(fault_of(Kind::kMul, std::array{coefficient, scale}));
+        return false;
+      }
+      coefficient = *product;
+    }
+    if (number) return add_constant(coefficient);
+    terms.push_back({coefficient, id, plain});
     return true;
   };
   for (uint32_t id : in) {
     if (is_error(id)) return id;
-    if (kind(id) == Kind::kAdd) {
-      for (uint32_t term : operands(id))
-        if (!take(term)) return fault;
-    } else if (!take(id)) {
+    const Ids factors = factors_of(id);
+    if (factors.size() == 1 && kind(factors[0]) == Kind::kAdd) {
+      const Rational scale = coefficient_of(id);
+      for (uint32_t term : operands(factors[0]))
+        if (!take(term, scale)) return fault;
+    } else if (!take(id, {1, 1})) {
       return fault;
     }
   }
@@ -163,52 +177,35 @@ uint32_t ExprPool::Store::add(Ids in) {
     const Ids fa = factors_of(a.like), fb = factors_of(b.like);
     return std::equal(fa.begin(), fa.end(), fb.begin(), fb.end());
   };
-  // A collected coefficient of 1 can bare a sum, 2*(a + b) - (a + b): its terms join in another round.
-  for (bool again = true; again;) {
-    again = false;
-    const auto before = [this](const Term& a, const Term& b) { return compare_terms(a.like, b.like) < 0; };
-    if (!std::is_sorted(terms.begin(), terms.end(), before)) std::sort(terms.begin(), terms.end(), before);
-    size_t kept = 0;
-    for (size_t i = 0; i < terms.size();) {
-      Term term = terms[i];
-      size_t j = i + 1;
-      for (; j < terms.size() && same_factors(terms[i], terms[j]); ++j) {
-        const auto sum = expr::add(term.coefficient, terms[j].coefficient);
-        if (!sum) return error(fault_of(Kind::kAdd, std::array{term.coefficient, terms[j].coefficient}));
-        term.coefficient = *sum;
-        term.exact = false;
-      }
-      i = j;
-      if (term.coefficient.num == 0) continue;
-      terms[kept++] = term;
+  const auto before = [this](const Term& a, const Term& b) { return compare_terms(a.like, b.like) < 0; };
+  if (!std::is_sorted(terms.begin(), terms.end(), before)) std::sort(terms.begin(), terms.end(), before);
+  size_t kept = 0;
+  for (size_t i = 0; i < terms.size();) {
+    Term term = terms[i];
+    size_t j = i + 1;
+    for (; j < terms.size() && same_factors(terms[i], terms[j]); ++j) {
+      const auto sum = expr::add(term.coefficient, terms[j].coefficient);
+      if (!sum) return error(fault_of(Kind::kAdd, std::array{term.coefficient, terms[j].coefficient}));
+      term.coefficient = *sum;
+      term.exact = false;
     }
-    terms.resize(kept);
-    for (size_t i = 0; i < kept; ++i) {
-      Term& term = terms[i];
-      if (term.exact) continue;
-      const Ids factors = factors_of(term.like);
-      if (term.coefficient == Rational{1, 1} && factors.size() == 1) {
-        term.like = factors[0];
-      } else {
-        Local<uint32_t> ids;
-        if (term.coefficient != Rational{1, 1}) ids.values.push_back(constant(term.coefficient));
-        // Not factors: constant() may have moved the nodes, and with them what it points at.
-        const uint32_t like = term.like;
-        for (uint32_t factor : factors_of(like)) ids.values.push_back(factor);
-        term.like = intern(Kind::kMul, ids.values);
-        if (is_error(term.like)) return term.like;
-      }
-      term.exact = true;
+    i = j;
+    if (term.coefficient.num != 0) terms[kept++] = term;
+  }
+  terms.resize(kept);
+  for (Term& term : terms) {
+    if (term.exact) continue;
+    const uint32_t like = term.like;  // factors_of() may point at it
+    const Ids factors = factors_of(like);
+    if (term.coefficient == Rational{1, 1} && factors.size() == 1) {
+      term.like = factors[0];
+      continue;
     }
-    for (size_t i = 0; i < kept; ++i) {
-      if (kind(terms[i].like) != Kind::kAdd) continue;
-      const uint32_t sum = terms[i].like;
-      terms.erase(terms.begin() + static_cast<std::ptrdiff_t>(i));
-      for (uint32_t term : operands(sum))
-        if (!take(term)) return fault;
-      again = true;
-      break;
-    }
+    Local<uint32_t> ids;
+    if (term.coefficient != Rational{1, 1}) ids.values.push_back(constant(term.coefficient));
+    ids.values.insert(ids.values.end(), factors.begin(), factors.end());
+    term.like = intern(Kind::kMul, ids.values);
+    if (is_error(term.like)) return term.like;
   }
   if (terms.empty()) return constant(constant_part);
   if (terms.size() == 1 && constant_part.num == 0) return terms[0].like;

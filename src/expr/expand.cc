@@ -86,9 +86,13 @@ class Expansion {
 
 }  // namespace
 
+uint32_t expand_in(Store& store, uint32_t id) {
+  Expansion expansion(store);
+  return expansion.expand(id);
+}
+
 Expr expand(Expr e) {
-  Expansion expansion(store_of(e));
-  return {e.pool(), expansion.expand(e.id())};
+  return {e.pool(), expand_in(store_of(e), e.id())};
 }
 
 bool same_value(Expr a, Expr b) {

@@ -6,7 +6,8 @@
 // Canonical by construction
 //   sums      flattened, like terms collected, constant last; a - b is a + (-1)*b
 //   products  flattened, powers of one base collected, one rational coefficient first; a / b is a * b^-1;
-//             a product over a sum stays a product (expand() distributes)
+//             a product over a sum stays a product (expand() distributes), but a number times a sum that is
+//             itself a term of a sum is distributed: 2*(a + b) stays, x + 2*(a + b) is 2*a + 2*b + x
 //   constants folded everywhere; x//1, x%1, min(x), select(1,a,b) and the like fold
 //   operands of commutative operations in one fixed order
 // Errors  Overflow of 128 bits, division by zero and the like make an error value that every operation passes
@@ -134,6 +135,14 @@ bool same_value(Expr a, Expr b);
 // Rewrites by named rules (docs of each beside it): ceil_div(a*b, b) = a for b > 0, min/max/select decided by
 // bounds, floor_div(a*b + c, b) = a for 0 <= c < b, and so on. Idempotent, keeps every value.
 Expr simplify(Expr e);
+// The same, appending the name of each rule as it is applied; what the pool remembers applies none again.
+Expr simplify(Expr e, std::vector<std::string_view>* applied);
+// The rules in the order in which they are tried; a rule has one row per operation it rewrites.
+struct RuleInfo {
+  std::string_view name;
+  std::string_view identity;
+};
+std::vector<RuleInfo> simplify_rules();
 // Replaces symbols; those the function returns none for stay.
 Expr substitute(Expr e, const std::function<std::optional<Expr>(std::string_view)>& value_of);
 // Copies into another pool.

@@ -348,7 +348,7 @@ class Parser {
     emit(Op::kPow, 2);
   }
 
-  void parse_number(const Token& token, bool negative) {
+  void parse_number(Token token, bool negative) {
     std::string digits = negative ? "-" : "";
     Int128 scale = 1;
     bool fits = true, fraction = false;

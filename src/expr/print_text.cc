@@ -225,10 +225,17 @@ class TextPrinter {
 
 }  // namespace
 
+std::optional<std::string> too_long_to_print(const Store& store, uint32_t id) {
+  const uint32_t size = store.node(id).tree_size;
+  if (size <= kMaxPrinted) return std::nullopt;
+  return fmt::format("an expression of {}{} nodes is too long to print",
+                     size == UINT32_MAX ? "more than " : "", size);
+}
+
 std::string to_text(Expr e) {
   const Store& store = store_of(e);
-  const uint32_t size = store.node(e.id()).tree_size;
-  if (size > kMaxPrinted) return fmt::format("error(an expression of {} nodes is too long to print)", size);
+  if (const std::optional<std::string> refusal = too_long_to_print(store, e.id()))
+    return "error(" + *refusal + ")";
   TextPrinter printer(store);
   printer.print(e.id(), kOr);
   return std::move(printer.out);

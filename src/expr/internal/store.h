@@ -138,4 +138,10 @@ std::optional<Rational> compute(Kind kind, std::span<const Rational> operands);
 // Why compute() gave none, as a sentence naming the operation.
 std::string fault_of(Kind kind, std::span<const Rational> operands);
 
+// Why an expression is not printed, none for one that is.
+std::optional<std::string> too_long_to_print(const Store& store, uint32_t id);
+
+// expand() on an id.
+uint32_t expand_in(Store& store, uint32_t id);
+
 }  // namespace archlight::expr
