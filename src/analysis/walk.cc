@@ -1,5 +1,5 @@
-// Each node is met once, in tree order, so its operands' shapes stand when it is reached. A node's axis names are
-// bound from three sides that must agree: its own `dims`, its operands' shapes, and the model's dims.
+// Each node is met once, in tree order, so its operands' shapes stand when it is reached. A node's axis names
+// are bound from three sides that must agree: its own `dims`, its operands' shapes, and the model's dims.
 #include "analysis/walk.h"
 
 #include <algorithm>
@@ -46,8 +46,9 @@ class Walker {
     out_.shape.resize(n);
     out_.computed.resize(n);
     out_.flops.resize(n);
-    out_.instances.resize(n);
-    out_.active.resize(n);
+    out_.in_layer.resize(n);
+    out_.active_in_layer.resize(n);
+    for (const graph::Group& group : tree_.groups) out_.layers.push_back(instantiate(group.count, -1));
     scopes_.resize(tree_.scopes.size());
     call_counts();
     for (NodeId id = 0; id < n; ++id) {
@@ -62,7 +63,8 @@ class Walker {
 
  private:
   void fail(const base::Span& at, std::string wrong, std::string expected = {}, std::string fix = {}) {
-    if (faults_.size() < 100) faults_.push_back(fault_at(at, std::move(wrong), std::move(expected), std::move(fix)));
+    if (faults_.size() < 100)
+      faults_.push_back(fault_at(at, std::move(wrong), std::move(expected), std::move(fix)));
   }
 
   void bind_phase() {
@@ -85,7 +87,12 @@ class Walker {
       } else if (value.num >= 1 && value.is_integer()) {
         globals_.emplace(name, pool.symbol(name));
       } else {
-        globals_.emplace(name, pool.symbol(name, {expr::Rational{std::min<base::Int128>(value.num, 0), value.num < 0 ? value.den : 1}, std::nullopt}, value.is_integer()));
+        globals_.emplace(
+            name,
+            pool.symbol(name,
+                        {expr::Rational{std::min<base::Int128>(value.num, 0), value.num < 0 ? value.den : 1},
+                         std::nullopt},
+                        value.is_integer()));
       }
     };
     for (const spec::BoundDim& dim : tree_.binding->dims) bind(dim.name, dim.value);
@@ -122,11 +129,6 @@ class Walker {
     for (const graph::Call& call : tree_.calls) {
       Expr all = call.parent >= 0 ? call_instances_[call.parent].first : pool.constant(1);
       Expr active = call.parent >= 0 ? call_instances_[call.parent].second : pool.constant(1);
-      if (call.parent < 0 && call.group >= 0) {
-        const Expr layers = instantiate(tree_.groups[call.group].count, -1);
-        all = all * layers;
-        active = active * layers;
-      }
       Expr copies;
       if (!call.copies.empty()) {
         copies = instantiate(call.copies, call.copies_scope);
@@ -138,8 +140,8 @@ class Walker {
     }
   }
 
-  // A producer's shape as a consumer elsewhere sees it: entering copies that share the tokens out divides the token axis,
-  // leaving them multiplies it.
+  // A producer's shape as a consumer elsewhere sees it: entering copies that share the tokens out divides the
+  // token axis, leaving them multiplies it.
   Shape seen_from(NodeId producer, int consumer_call) {
     Shape shape = out_.shape[producer];
     const int from = tree_.nodes[producer].call;
@@ -150,7 +152,8 @@ class Walker {
       return false;
     };
     for (int call = from; call >= 0; call = tree_.calls[call].parent)
-      if (tree_.calls[call].splits_tokens && !inside(call, consumer_call)) shape[1] = shape[1] * out_.copies[call];
+      if (tree_.calls[call].splits_tokens && !inside(call, consumer_call))
+        shape[1] = shape[1] * out_.copies[call];
     for (int call = consumer_call; call >= 0; call = tree_.calls[call].parent)
       if (tree_.calls[call].splits_tokens && !inside(call, from)) shape[1] = shape[1] / out_.copies[call];
     return shape;
@@ -174,7 +177,10 @@ class Walker {
     for (const spec::NamedFormula& named : node.decl->dims)
       if (named.name == name) at = named.at;
     const std::string from = operand < node.in.size() ? tree_.nodes[node.in[operand]].name : "its output";
-    fail(at, "'" + std::string(name) + "' of node '" + node.name + "' (" + node.path + ") is " + expr::to_text(*bound), expr::to_text(axis) + ", the axis of '" + from + "' " +
+    fail(at,
+         "'" + std::string(name) + "' of node '" + node.name + "' (" + node.path + ") is " +
+             expr::to_text(*bound),
+         expr::to_text(axis) + ", the axis of '" + from + "' " +
              (operand < node.in.size() ? text_of(seen_from(node.in[operand], node.call)) : ""));
   }
 
@@ -185,7 +191,8 @@ class Walker {
     const size_t faults_before = faults_.size();
 
     Letters letters;
-    for (const spec::NamedFormula& named : node.decl->dims) letters.values.emplace_back(named.name, instantiate(named.formula, node.scope));
+    for (const spec::NamedFormula& named : node.decl->dims)
+      letters.values.emplace_back(named.name, instantiate(named.formula, node.scope));
 
     // Operands: plain names first, expressions once every plain name is bound.
     Expr rest_product;
@@ -197,18 +204,25 @@ class Walker {
       const bool has_rest = !pattern.empty() && !pattern[0].rest.empty();
       const size_t plain = pattern.size() - (has_rest ? 1 : 0);
       if (has_rest ? shape.size() < plain : shape.size() != plain) {
-        fail(node.decl->at, "node '" + node.name + "' (" + node.path + ") gets " + text_of(shape) + " from '" + tree_.nodes[node.in[o]].name + "'",
-             (has_rest ? "at least " : "") + std::to_string(plain) + " axes, as op '" + op.name + "' takes: " + op.shape_text);
+        fail(node.decl->at,
+             "node '" + node.name + "' (" + node.path + ") gets " + text_of(shape) + " from '" +
+                 tree_.nodes[node.in[o]].name + "'",
+             (has_rest ? "at least " : "") + std::to_string(plain) + " axes, as op '" + op.name +
+                 "' takes: " + op.shape_text);
         return;
       }
       const size_t lead = shape.size() - plain;
       if (has_rest) {
         Shape rest(shape.begin(), shape.begin() + static_cast<ptrdiff_t>(lead));
-        const auto known = std::ranges::find(rests, std::string_view(pattern[0].rest), &std::pair<std::string_view, Shape>::first);
+        const auto known = std::ranges::find(rests, std::string_view(pattern[0].rest),
+                                             &std::pair<std::string_view, Shape>::first);
         if (known == rests.end()) {
           rests.emplace_back(pattern[0].rest, std::move(rest));
         } else if (!same(known->second, rest)) {
-          fail(node.decl->at, "node '" + node.name + "' (" + node.path + ") joins " + text_of(seen_from(node.in[0], node.call)) + " and " + text_of(shape), "equal leading axes");
+          fail(node.decl->at,
+               "node '" + node.name + "' (" + node.path + ") joins " +
+                   text_of(seen_from(node.in[0], node.call)) + " and " + text_of(shape),
+               "equal leading axes");
           return;
         }
       }
@@ -224,7 +238,9 @@ class Walker {
       const Expr wanted = instantiate(axis->formula, node.scope, &letters);
       if (report_error(wanted, node, "an axis")) return;
       if (wanted == actual || expr::same_value(wanted, actual)) continue;
-      fail(node.decl->at, "node '" + node.name + "' (" + node.path + ") wants " + axis->formula.text() + " = " + expr::to_text(wanted),
+      fail(node.decl->at,
+           "node '" + node.name + "' (" + node.path + ") wants " + axis->formula.text() + " = " +
+               expr::to_text(wanted),
            expr::to_text(actual) + ", the axis of '" + tree_.nodes[node.in[operand]].name + "'");
     }
     if (faults_.size() > faults_before) return;
@@ -259,13 +275,15 @@ class Walker {
       const Expr *s = letters.find("s"), *t = letters.find("t");
       std::optional<Expr> window;
       if (!node.decl->window.empty()) window = instantiate(node.decl->window, node.scope);
-      if (s && t) letters.values.emplace_back("pairs", attention_pairs(pool, *s, *t, node.decl->mask == "causal", window));
+      if (s && t)
+        letters.values.emplace_back("pairs",
+                                    attention_pairs(pool, *s, *t, node.decl->mask == "causal", window));
     }
     out_.flops[id] = instantiate(op.flops, node.scope, &letters);
     if (report_error(out_.flops[id], node, "its flops")) return;
 
-    out_.instances[id] = node.call >= 0 ? call_instances_[node.call].first : pool.constant(1);
-    out_.active[id] = node.call >= 0 ? call_instances_[node.call].second : pool.constant(1);
+    out_.in_layer[id] = node.call >= 0 ? call_instances_[node.call].first : pool.constant(1);
+    out_.active_in_layer[id] = node.call >= 0 ? call_instances_[node.call].second : pool.constant(1);
     out_.computed[id] = shape;
     if (node.cache) shape = keep(id, node, shape);
     out_.shape[id] = std::move(shape);
@@ -281,7 +299,8 @@ class Walker {
 
   bool report_error(Expr value, const graph::Node& node, const std::string& what) {
     if (!value.is_error()) return false;
-    fail(node.decl->at, what + " of node '" + node.name + "' (" + node.path + ") cannot be evaluated: " + value.error_text(),
+    fail(node.decl->at,
+         what + " of node '" + node.name + "' (" + node.path + ") cannot be evaluated: " + value.error_text(),
          "names bound by the node's dims, its operands or the model's dims");
     return true;
   }
@@ -303,11 +322,13 @@ class Walker {
       return shape;
     }
     if (shape.size() < 3 || !(shape[1] == out_.s_query)) {
-      fail(entry.at, "the cache keeps '" + node.name + "' of shape " + text_of(shape), "[B, s_query, ...]: one entry per token", "or fixed: true for a state");
+      fail(entry.at, "the cache keeps '" + node.name + "' of shape " + text_of(shape),
+           "[B, s_query, ...]: one entry per token", "or fixed: true for a state");
       return shape;
     }
     row.per_token = product(pool, shape, 2);
-    shape[1] = entry.growth == spec::CacheEntry::Growth::kRatio ? pool.floor_div(out_.s_ctx, row.amount) : out_.s_ctx;
+    shape[1] = entry.growth == spec::CacheEntry::Growth::kRatio ? pool.floor_div(out_.s_ctx, row.amount)
+                                                                : out_.s_ctx;
     out_.caches.push_back(std::move(row));
     return shape;
   }
@@ -326,7 +347,8 @@ class Walker {
       param.group = node.group;
       for (int call = node.call; call >= 0 && param.copies_call < 0; call = tree_.calls[call].parent)
         if (!tree_.calls[call].copies.empty()) param.copies_call = call;
-      for (const expr::Formula& axis : pattern.axes) param.axes.push_back(instantiate(axis, node.scope, &letters));
+      for (const expr::Formula& axis : pattern.axes)
+        param.axes.push_back(instantiate(axis, node.scope, &letters));
       for (const Expr& axis : param.axes)
         if (report_error(axis, node, "a parameter axis")) return;
       param.elements = product(pool, param.axes);
@@ -334,9 +356,11 @@ class Walker {
       param.base_elements = param.elements;
       if (node.weight_base) {
         Letters stored;
-        for (const spec::NamedFormula& named : node.weight_base->dims) stored.values.emplace_back(named.name, instantiate(named.formula, node.scope));
+        for (const spec::NamedFormula& named : node.weight_base->dims)
+          stored.values.emplace_back(named.name, instantiate(named.formula, node.scope));
         param.base_axes.clear();
-        for (const expr::Formula& axis : node.weight_base_op->params[0].axes) param.base_axes.push_back(instantiate(axis, node.scope, &stored));
+        for (const expr::Formula& axis : node.weight_base_op->params[0].axes)
+          param.base_axes.push_back(instantiate(axis, node.scope, &stored));
         for (const Expr& axis : param.base_axes)
           if (report_error(axis, node, "an axis of the weight it reads")) return;
         param.base_elements = product(pool, param.base_axes);
@@ -355,7 +379,11 @@ class Walker {
     expr::ExprPool pool;
     const Expr value = instantiate_numbers(pool, condition, scope);
     const std::optional<expr::Rational> number = value.constant();
-    if (!number) fail(condition.at(), "'" + condition.text() + "' has no value: " + (value.is_error() ? value.error_text() : "it depends on batch or context"), "a condition over dims");
+    if (!number)
+      fail(condition.at(),
+           "'" + condition.text() + "' has no value: " +
+               (value.is_error() ? value.error_text() : "it depends on batch or context"),
+           "a condition over dims");
     return number && number->num != 0;
   }
 
@@ -375,14 +403,16 @@ class Walker {
       const graph::Call& block = tree_.calls[group.call];
       const Shape in = seen_from(block.inputs[0], -1), out = seen_from(block.output, -1);
       if (!same(in, out))
-        fail(block.component->at, "a layer of stack '" + group.stack + "' turns " + text_of(in) + " into " + text_of(out), "the stream's own shape, since the next layer reads it");
+        fail(block.component->at,
+             "a layer of stack '" + group.stack + "' turns " + text_of(in) + " into " + text_of(out),
+             "the stream's own shape, since the next layer reads it");
     }
   }
 
   // Overflow and division by zero travel as error values; none may stay in a table.
   void check_values() {
     for (NodeId id = 0; id < tree_.nodes.size(); ++id)
-      for (const Expr& value : {out_.flops[id], out_.instances[id], out_.active[id]})
+      for (const Expr& value : {out_.flops[id], out_.in_layer[id], out_.active_in_layer[id]})
         if (value.is_error()) {
           report_error(value, tree_.nodes[id], "a count");
           return;
@@ -391,8 +421,10 @@ class Walker {
       if (report_error(param.base_elements, tree_.nodes[param.node], "the size of a parameter")) return;
       const std::optional<base::Int128> size = param.base_elements.integer();
       if (param.base_elements.is_constant() && (!size || *size <= 0)) {
-        fail(tree_.nodes[param.node].decl->at, "parameter '" + param.path + "." + param.name + "' has " + expr::to_text(param.base_elements) + " elements", "a positive whole number",
-             "check the dims that its axes are made of");
+        fail(tree_.nodes[param.node].decl->at,
+             "parameter '" + param.path + "." + param.name + "' has " + expr::to_text(param.base_elements) +
+                 " elements",
+             "a positive whole number", "check the dims that its axes are made of");
         return;
       }
     }
@@ -415,11 +447,44 @@ class Walker {
 }  // namespace
 
 std::optional<Expr> Analysis::dim(std::string_view name) const {
-  const auto value = [&](const expr::Rational& number) { return binding.dims == Dims::kNumbers ? pool->constant(number) : pool->symbol(name); };
+  const auto value = [&](const expr::Rational& number) {
+    return binding.dims == Dims::kNumbers ? pool->constant(number) : pool->symbol(name);
+  };
   if (const spec::BoundDim* bound = tree->binding->find(name)) return value(bound->value);
   for (const graph::Derived& derived : tree->derived)
     if (derived.name == name) return value({derived.value, 1});
   return std::nullopt;
+}
+
+Expr Analysis::instances(NodeId node) const {
+  const int group = tree->nodes[node].group;
+  return group < 0 ? in_layer[node] : in_layer[node] * layers[group];
+}
+
+Expr Analysis::total(const std::function<std::optional<Expr>(NodeId)>& value_of,
+                     const std::string& apart) const {
+  std::vector<Expr> sums, inner;
+  int open = -1;
+  const auto close = [&] {
+    if (open >= 0 && !inner.empty()) sums.push_back(layers[open] * pool->add(inner));
+    inner.clear();
+    open = -1;
+  };
+  for (NodeId id = 0; id < tree->nodes.size(); ++id) {
+    const graph::Node& node = tree->nodes[id];
+    if (node.group != open) close();
+    if (node.apart != apart) continue;
+    const std::optional<Expr> value = value_of(id);
+    if (!value) continue;
+    if (node.group < 0) {
+      sums.push_back(*value);
+    } else {
+      open = node.group;
+      inner.push_back(*value * in_layer[id]);
+    }
+  }
+  close();
+  return sums.empty() ? pool->constant(0) : pool->add(sums);
 }
 
 Expr Analysis::elements_read(NodeId producer, NodeId consumer) const {
@@ -432,9 +497,11 @@ Expr Analysis::elements_read(NodeId producer, NodeId consumer) const {
     return false;
   };
   for (int call = tree->nodes[producer].call; call >= 0; call = tree->calls[call].parent)
-    if (tree->calls[call].splits_tokens && !inside(call, tree->nodes[consumer].call)) elements = elements * copies[call];
+    if (tree->calls[call].splits_tokens && !inside(call, tree->nodes[consumer].call))
+      elements = elements * copies[call];
   for (int call = tree->nodes[consumer].call; call >= 0; call = tree->calls[call].parent)
-    if (tree->calls[call].splits_tokens && !inside(call, tree->nodes[producer].call)) elements = elements / copies[call];
+    if (tree->calls[call].splits_tokens && !inside(call, tree->nodes[producer].call))
+      elements = elements / copies[call];
   return elements;
 }
 
@@ -448,12 +515,15 @@ Expr attention_pairs(expr::ExprPool& pool, Expr s, Expr t, bool causal, std::opt
 
 std::vector<SymbolValue> symbol_values(const Analysis& analysis) {
   std::vector<SymbolValue> out;
-  for (const spec::BoundDim& dim : analysis.tree->binding->dims) out.push_back({dim.name, dim.value, dim.origin});
-  for (const graph::Derived& derived : analysis.tree->derived) out.push_back({derived.name, {derived.value, 1}, derived.origin});
+  for (const spec::BoundDim& dim : analysis.tree->binding->dims)
+    out.push_back({dim.name, dim.value, dim.origin});
+  for (const graph::Derived& derived : analysis.tree->derived)
+    out.push_back({derived.name, {derived.value, 1}, derived.origin});
   return out;
 }
 
-Result<std::shared_ptr<const Analysis>> walk(std::shared_ptr<const graph::SpecTree> tree, const PhaseBinding& binding) {
+Result<std::shared_ptr<const Analysis>> walk(std::shared_ptr<const graph::SpecTree> tree,
+                                             const PhaseBinding& binding) {
   return Walker(std::move(tree), binding).run();
 }
 

@@ -1,6 +1,6 @@
-// Expansion follows the YAML: a model's entries in order; a stack as one block per distinct layer; a component call
-// as its graph in the caller's place. Conditions are decided here, on the bound dims, so that the walk meets only
-// ops that exist; everything else stays a formula.
+// Expansion follows the YAML: a model's entries in order; a stack as one block per distinct layer; a
+// component call as its graph in the caller's place. Conditions are decided here, on the bound dims, so that
+// the walk meets only ops that exist; everything else stays a formula.
 #include "graph/tree.h"
 
 #include <algorithm>
@@ -25,8 +25,10 @@ constexpr size_t kMaxNodes = 200'000;
 // What a name inside a component stands for: a node, or nothing since its condition is off.
 struct Value {
   NodeId node = kNone;
+  bool failed = false;  // a fault was reported; readers stay silent
   bool present() const { return node != kNone; }
 };
+constexpr Value kFailed{kNone, true};
 
 std::string join_path(const std::string& a, const std::string& b) {
   if (a.empty()) return b;
@@ -43,7 +45,8 @@ std::string joined(const T& names) {
 
 class Builder {
  public:
-  Builder(const spec::Library& library, const spec::Binding& binding, Phase phase) : library_(library), binding_(binding), model_(*binding.model) {
+  Builder(const spec::Library& library, const spec::Binding& binding, Phase phase)
+      : library_(library), binding_(binding), model_(*binding.model) {
     tree_.library = &library;
     tree_.binding = &binding;
     tree_.phase = phase;
@@ -58,22 +61,26 @@ class Builder {
         const NodeDecl& decl = *entry.node;
         const size_t first = tree_.nodes.size();
         names[decl.name] = add_node(decl, names, "", "", -1, -1, -1, nullptr, 0);
-        for (size_t i = first; i < tree_.nodes.size(); ++i) tree_.program.push_back({-1, static_cast<NodeId>(i)});
+        for (size_t i = first; i < tree_.nodes.size(); ++i)
+          tree_.program.push_back({-1, static_cast<NodeId>(i)});
       }
       if (faults_.size() > 50) break;
     }
-    if (model_.entries.empty()) fail(model_.at, "model '" + model_.name + "' has no 'model' section", "a list of nodes and stacks");
+    if (model_.entries.empty())
+      fail(model_.at, "model '" + model_.name + "' has no 'model' section", "a list of nodes and stacks");
     if (!faults_.empty()) return faults_;
     return std::move(tree_);
   }
 
  private:
   void fail(const base::Span& at, std::string wrong, std::string expected = {}, std::string fix = {}) {
-    if (faults_.size() < 100) faults_.push_back(fault_at(at, std::move(wrong), std::move(expected), std::move(fix)));
+    if (faults_.size() < 100)
+      faults_.push_back(fault_at(at, std::move(wrong), std::move(expected), std::move(fix)));
   }
 
   // The exact value of a structural formula; a fault where it is none.
-  std::optional<expr::Rational> number(const expr::Formula& formula, int scope, std::optional<int64_t> layer = std::nullopt) {
+  std::optional<expr::Rational> number(const expr::Formula& formula, int scope,
+                                       std::optional<int64_t> layer = std::nullopt) {
     expr::ExprPool pool;
     const expr::Expr value = instantiate(pool, formula, scope, layer);
     if (std::optional<expr::Rational> constant = value.constant()) return constant;
@@ -82,12 +89,15 @@ class Builder {
     std::string fix;
     for (const std::string& name : formula.names())
       if (!binding_.find(name)) fix = base::did_you_mean(name, names);
-    fail(formula.at(), "'" + formula.text() + "' has no value here: " + (value.is_error() ? value.error_text() : "it depends on batch or context"),
+    fail(formula.at(),
+         "'" + formula.text() + "' has no value here: " +
+             (value.is_error() ? value.error_text() : "it depends on batch or context"),
          "dims that model '" + model_.name + "' binds", fix);
     return std::nullopt;
   }
 
-  expr::Expr instantiate(expr::ExprPool& pool, const expr::Formula& formula, int scope, std::optional<int64_t> layer) {
+  expr::Expr instantiate(expr::ExprPool& pool, const expr::Formula& formula, int scope,
+                         std::optional<int64_t> layer) {
     return formula.instantiate(pool, [&](std::string_view name) -> std::optional<expr::Expr> {
       if (layer && name == "layer") return pool.constant(*layer);
       for (int at = scope; at >= 0; at = tree_.scopes[at].parent)
@@ -104,30 +114,38 @@ class Builder {
     return value && value->num != 0;
   }
 
-  std::optional<Value> resolve(const Operand& operand, const std::map<std::string, Value>& names, const std::string& reader) {
+  std::optional<Value> resolve(const Operand& operand, const std::map<std::string, Value>& names,
+                               const std::string& reader) {
     for (const std::string& name : operand.alternatives) {
       const auto it = names.find(name);
       if (it == names.end()) {
         std::vector<std::string> known;
         for (const auto& [other, unused] : names) known.push_back(other);
-        fail(operand.at, reader + " reads '" + name + "', which is not defined above it", "one of " + joined(known), base::did_you_mean(name, known));
+        fail(operand.at, reader + " reads '" + name + "', which is not defined above it",
+             "one of " + joined(known), base::did_you_mean(name, known));
         return std::nullopt;
       }
+      if (it->second.failed) return std::nullopt;
       if (it->second.present()) return it->second;
     }
     if (operand.optional) return Value{};
-    fail(operand.at, reader + " reads '" + joined(operand.alternatives) + "', which its condition leaves out here", "a node that exists for this config", "give an alternative with 'a | b', or mark it optional with '?'");
+    fail(operand.at,
+         reader + " reads '" + joined(operand.alternatives) + "', which its condition leaves out here",
+         "a node that exists for this config",
+         "give an alternative with 'a | b', or mark it optional with '?'");
     return std::nullopt;
   }
 
   // Adds one graph entry; returns what its name stands for.
-  Value add_node(const NodeDecl& decl, const std::map<std::string, Value>& names, const std::string& path, const std::string& role, int call,
-                 int group, int scope, const spec::Component* base, int depth) {
+  Value add_node(const NodeDecl& decl, const std::map<std::string, Value>& names, const std::string& path,
+                 const std::string& role, int call, int group, int scope, const spec::Component* base,
+                 int depth) {
     const std::string what = "node '" + decl.name + "'";
     std::vector<NodeId> in;
     bool missing = false;
     if (!holds(decl.when, scope)) {
-      // A node that keeps its shape and is left out hands its input on: an absent norm is the value before it.
+      // A node that keeps its shape and is left out hands its input on: an absent norm is the value before
+      // it.
       const spec::Op* op = decl.target == NodeDecl::Target::kOp ? find_op(decl.target_name, call) : nullptr;
       if (op && op->kind == spec::ShapeKind::kPreserve && decl.in.size() == 1) {
         for (const std::string& name : decl.in[0].alternatives)
@@ -143,31 +161,39 @@ class Builder {
         in.push_back(value->node);
       }
     }
-    if (missing) return {};
+    if (missing) return kFailed;
     if (tree_.nodes.size() > kMaxNodes || depth > kMaxCallDepth) {
-      fail(decl.at, depth > kMaxCallDepth ? "components nest deeper than 24 calls" : "the model expands to more than 200,000 ops", "a component that does not call itself");
-      return {};
+      fail(decl.at,
+           depth > kMaxCallDepth ? "components nest deeper than 24 calls"
+                                 : "the model expands to more than 200,000 ops",
+           "a component that does not call itself");
+      return kFailed;
     }
     const std::string own_path = join_path(path, decl.path);
     const std::string own_role = decl.role.empty() ? role : decl.role;
     if (!decl.role.empty() && !library_.roles().contains(decl.role)) {
       std::vector<std::string> known;
       for (const auto& [name, unused] : library_.roles()) known.push_back(name);
-      fail(decl.at, "unknown role '" + decl.role + "'", "a role of specs/roles.yaml", base::did_you_mean(decl.role, known));
+      fail(decl.at, "unknown role '" + decl.role + "'", "a role of specs/roles.yaml",
+           base::did_you_mean(decl.role, known));
     }
-    if (decl.target != NodeDecl::Target::kOp) return add_call(decl, std::move(in), own_path, own_role, call, group, scope, depth);
+    if (decl.target != NodeDecl::Target::kOp)
+      return add_call(decl, std::move(in), own_path, own_role, call, group, scope, depth);
 
     const spec::Op* op = find_op(decl.target_name, call);
     if (!op) {
       std::vector<std::string> known;
       for (const spec::Op& candidate : spec::builtin_ops()) known.push_back(candidate.name);
-      fail(decl.target_at, "unknown op '" + decl.target_name + "'", "an op from the ops table", base::did_you_mean(decl.target_name, known));
-      return {};
+      fail(decl.target_at, "unknown op '" + decl.target_name + "'", "an op from the ops table",
+           base::did_you_mean(decl.target_name, known));
+      return kFailed;
     }
-    if (in.size() < decl.in.size() && op->kind == spec::ShapeKind::kBroadcast && in.size() == 1) return {in[0]};
+    if (in.size() < decl.in.size() && op->kind == spec::ShapeKind::kBroadcast && in.size() == 1)
+      return {in[0]};
     if (in.size() != op->operands.size()) {
-      fail(decl.at, what + " hands " + std::to_string(in.size()) + " operands to op '" + op->name + "'", std::to_string(op->operands.size()) + ", as in " + op->shape_text);
-      return {};
+      fail(decl.at, what + " hands " + std::to_string(in.size()) + " operands to op '" + op->name + "'",
+           std::to_string(op->operands.size()) + ", as in " + op->shape_text);
+      return kFailed;
     }
     Node node;
     node.name = decl.name;
@@ -185,8 +211,9 @@ class Builder {
       node.weight_base = stored;
       node.weight_base_op = stored ? find_op(stored->target_name, call) : nullptr;
       if (!stored || !node.weight_base_op) {
-        fail(decl.at, what + " reads the weight of '" + decl.weight_of + "'", base ? "a node of component '" + base->name + "'" : "a decode variant, whose base stores it");
-        return {};
+        fail(decl.at, what + " reads the weight of '" + decl.weight_of + "'",
+             base ? "a node of component '" + base->name + "'" : "a decode variant, whose base stores it");
+        return kFailed;
       }
       node.weight_path = join_path(path, stored->path);
     }
@@ -210,7 +237,9 @@ class Builder {
     if (!named && fill == slot) {
       std::vector<std::string> known;
       for (const auto& [name, unused] : model_.components) known.push_back(name);
-      fail(at, "slot '" + slot + "' is not filled", "'" + slot + "' under the model's components or in the layer rule", base::did_you_mean(slot, known));
+      fail(at, "slot '" + slot + "' is not filled",
+           "'" + slot + "' under the model's components or in the layer rule",
+           base::did_you_mean(slot, known));
       return nullptr;
     }
     Result<const spec::Component*> component = library_.component(named ? *named : fill, model_, at);
@@ -221,13 +250,16 @@ class Builder {
     const std::string& role = (*component)->role;
     const auto info = library_.roles().find(role);
     if (role != slot && (info == library_.roles().end() || info->second.fills != slot)) {
-      fail((*component)->at, "component '" + (*component)->name + "' of role '" + role + "' stands in slot '" + slot + "'", "a component whose role fills '" + slot + "'");
+      fail((*component)->at,
+           "component '" + (*component)->name + "' of role '" + role + "' stands in slot '" + slot + "'",
+           "a component whose role fills '" + slot + "'");
       return nullptr;
     }
     return *component;
   }
 
-  Value add_call(const NodeDecl& decl, std::vector<NodeId> in, const std::string& path, const std::string& role, int call, int group, int scope, int depth) {
+  Value add_call(const NodeDecl& decl, std::vector<NodeId> in, const std::string& path,
+                 const std::string& role, int call, int group, int scope, int depth) {
     const spec::Component* component = nullptr;
     if (decl.target == NodeDecl::Target::kSlot) {
       component = fill_of(decl.target_name, group, decl.target_at);
@@ -238,7 +270,7 @@ class Builder {
       else
         component = *found;
     }
-    if (!component) return {};
+    if (!component) return kFailed;
     Call made;
     made.name = decl.name;
     made.decl = &decl;
@@ -252,12 +284,15 @@ class Builder {
       made.active = decl.active.empty() ? decl.copies : decl.active;
       made.copies_scope = scope;
       made.path = join_path(path, "*");
-      if (!decl.split.empty() && decl.split != "tokens") fail(decl.at, "split is '" + decl.split + "'", "tokens: each copy gets its share of the token axis");
+      if (!decl.split.empty() && decl.split != "tokens")
+        fail(decl.at, "split is '" + decl.split + "'", "tokens: each copy gets its share of the token axis");
       made.splits_tokens = !decl.split.empty();
       const std::optional<expr::Rational> value = number(decl.copies, scope);
       if (!value || !value->is_integer() || value->num < 1 || value->num > 1'000'000) {
-        if (value) fail(decl.at, "node '" + decl.name + "' has " + expr::to_string(*value) + " copies", "a whole number from 1 to 1,000,000");
-        return {};
+        if (value)
+          fail(decl.at, "node '" + decl.name + "' has " + expr::to_string(*value) + " copies",
+               "a whole number from 1 to 1,000,000");
+        return kFailed;
       }
       made.copies_value = static_cast<int64_t>(value->num);
     }
@@ -265,29 +300,35 @@ class Builder {
   }
 
   // Walks a component's graph in place. `dims` are read in `outer`, the caller's scope.
-  Value expand(Call made, const spec::Component* component, const std::vector<NamedFormula>& dims, int outer, const base::Span& at, int depth) {
+  Value expand(Call made, const spec::Component* component, const std::vector<NamedFormula>& dims, int outer,
+               const base::Span& at, int depth) {
     made.stored = component;
     made.component = component;
     if (tree_.phase == Phase::kDecode && !component->decode_variant.empty()) {
-      Result<const spec::Component*> variant = library_.component(component->decode_variant, model_, component->at);
+      Result<const spec::Component*> variant =
+          library_.component(component->decode_variant, model_, component->at);
       if (!variant) {
         base::append(faults_, variant.faults());
-        return {};
+        return kFailed;
       }
       if ((*variant)->variant_of != component->name) {
-        fail((*variant)->at, "component '" + (*variant)->name + "' is named as a decode variant of '" + component->name + "'", "variant_of: " + component->name);
-        return {};
+        fail((*variant)->at,
+             "component '" + (*variant)->name + "' is named as a decode variant of '" + component->name + "'",
+             "variant_of: " + component->name);
+        return kFailed;
       }
       made.component = *variant;
     }
     const spec::Component& walked = *made.component;
     if (made.inputs.size() != walked.inputs.size()) {
-      fail(at, "component '" + walked.name + "' gets " + std::to_string(made.inputs.size()) + " inputs", std::to_string(walked.inputs.size()) + ": " + joined(walked.inputs));
-      return {};
+      fail(at, "component '" + walked.name + "' gets " + std::to_string(made.inputs.size()) + " inputs",
+           std::to_string(walked.inputs.size()) + ": " + joined(walked.inputs));
+      return kFailed;
     }
     if (!walked.reads.empty() || !walked.stream_out.empty()) {
-      fail(walked.at, "component '" + walked.name + "' reads or publishes a stream", "a stack whose only streams carry", "this version expands carried streams only");
-      return {};
+      fail(walked.at, "component '" + walked.name + "' reads or publishes a stream",
+           "a stack whose only streams carry", "this version expands carried streams only");
+      return kFailed;
     }
     made.scope = static_cast<int>(tree_.scopes.size());
     tree_.scopes.push_back({outer, dims});
@@ -305,7 +346,7 @@ class Builder {
         continue;
       }
       names[decl.name] = add_node(decl, names, path, role, call, group, scope, stored, depth + 1);
-      if (faults_.size() > 50) return {};
+      if (faults_.size() > 50) return kFailed;
     }
     for (const spec::CacheEntry& entry : walked.cache) {
       if (!holds(entry.when, scope)) continue;
@@ -313,21 +354,29 @@ class Builder {
       if (it == names.end() || !it->second.present()) {
         std::vector<std::string> known;
         for (const NodeDecl& decl : walked.graph) known.push_back(decl.name);
-        fail(entry.at, "the cache keeps '" + entry.node + "', which component '" + walked.name + "' does not compute", "a node of its graph", base::did_you_mean(entry.node, known));
+        fail(entry.at,
+             "the cache keeps '" + entry.node + "', which component '" + walked.name + "' does not compute",
+             "a node of its graph", base::did_you_mean(entry.node, known));
         continue;
       }
       tree_.nodes[it->second.node].cache = &entry;
     }
     if (walked.outputs.size() != 1) {
-      fail(walked.at, "component '" + walked.name + "' has " + std::to_string(walked.outputs.size()) + " outputs", "exactly one");
-      return {};
+      fail(walked.at,
+           "component '" + walked.name + "' has " + std::to_string(walked.outputs.size()) + " outputs",
+           "exactly one");
+      return kFailed;
     }
     const auto out = names.find(walked.outputs[0]);
     if (out == names.end() || !out->second.present()) {
       std::vector<std::string> known;
       for (const NodeDecl& decl : walked.graph) known.push_back(decl.name);
-      if (faults_.empty()) fail(walked.at, "component '" + walked.name + "' hands on '" + walked.outputs[0] + "', which it does not compute", "a node of its graph", base::did_you_mean(walked.outputs[0], known));
-      return {};
+      if (faults_.empty())
+        fail(
+            walked.at,
+            "component '" + walked.name + "' hands on '" + walked.outputs[0] + "', which it does not compute",
+            "a node of its graph", base::did_you_mean(walked.outputs[0], known));
+      return kFailed;
     }
     tree_.calls[call].output = out->second.node;
     return out->second;
@@ -340,13 +389,15 @@ class Builder {
     for (size_t r = 0; r < stack.layers.size(); ++r) {
       const spec::LayerRule& rule = stack.layers[r];
       const auto claim = [&](int64_t layer) {
-        if (layer >= 0 && layer < repeat && rule_of[static_cast<size_t>(layer)] < 0) rule_of[static_cast<size_t>(layer)] = static_cast<int>(r);
+        if (layer >= 0 && layer < repeat && rule_of[static_cast<size_t>(layer)] < 0)
+          rule_of[static_cast<size_t>(layer)] = static_cast<int>(r);
       };
       switch (rule.kind) {
         case spec::LayerRule::Kind::kCount: {
           const std::optional<expr::Rational> count = number(rule.formula, -1);
           if (!count || !count->is_integer() || count->num < 0) {
-            if (count) fail(rule.at, "a layer rule counts " + expr::to_string(*count), "a whole number of layers");
+            if (count)
+              fail(rule.at, "a layer rule counts " + expr::to_string(*count), "a whole number of layers");
             break;
           }
           for (int64_t i = 0; i < static_cast<int64_t>(count->num) && counted < repeat; ++i) claim(counted++);
@@ -366,17 +417,22 @@ class Builder {
           const bool per_layer = rule.kind == spec::LayerRule::Kind::kConfigEquals;
           if (!list && !per_layer) break;  // an absent list of special layers lists none
           if (!list || !list->is_array()) {
-            fail(rule.at, "config.json has no list '" + rule.config_key + "'", "a list with one entry per layer");
+            fail(rule.at, "config.json has no list '" + rule.config_key + "'",
+                 "a list with one entry per layer");
             break;
           }
           if (per_layer && static_cast<int64_t>(list->size()) < repeat) {
-            fail(rule.at, "config." + full + " has " + std::to_string(list->size()) + " entries for " + std::to_string(repeat) + " layers", "one entry per layer");
+            fail(rule.at,
+                 "config." + full + " has " + std::to_string(list->size()) + " entries for " +
+                     std::to_string(repeat) + " layers",
+                 "one entry per layer");
             break;
           }
           for (size_t i = 0; i < list->size(); ++i) {
             const base::Json& item = (*list)[i];
             if (per_layer) {
-              if ((item.is_string() ? item.get<std::string>() : item.dump()) == rule.equals) claim(static_cast<int64_t>(i));
+              if ((item.is_string() ? item.get<std::string>() : item.dump()) == rule.equals)
+                claim(static_cast<int64_t>(i));
             } else if (item.is_number_integer()) {
               claim(item.get<int64_t>());
             }
@@ -390,14 +446,17 @@ class Builder {
     }
     for (int64_t layer = 0; layer < repeat; ++layer)
       if (rule_of[static_cast<size_t>(layer)] < 0) {
-        fail(stack.at, "no rule of stack '" + stack.name + "' fits layer " + std::to_string(layer), "a rule for every layer", "end the list with {rest: true, ...}");
+        fail(stack.at, "no rule of stack '" + stack.name + "' fits layer " + std::to_string(layer),
+             "a rule for every layer", "end the list with {rest: true, ...}");
         break;
       }
     return rule_of;
   }
 
-  // How many layers a group holds, as a formula: the rule's own count, what a count leaves over, or a name of its own.
-  expr::Formula count_formula(const spec::StackDecl& stack, int rule, int64_t size, const std::string& label) {
+  // How many layers a group holds, as a formula: the rule's own count, what a count leaves over, or a name of
+  // its own.
+  expr::Formula count_formula(const spec::StackDecl& stack, int rule, int64_t size,
+                              const std::string& label) {
     const auto parsed = [&](const std::string& text) {
       Result<expr::Formula> formula = expr::Formula::parse(text, stack.at);
       return formula ? std::move(*formula) : expr::Formula();
@@ -420,44 +479,50 @@ class Builder {
     Derived derived{"n_" + stack.name + "_" + label, size, {}};
     for (char& c : derived.name)
       if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-    derived.origin = own.kind == spec::LayerRule::Kind::kConfigEquals ? "config." + own.config_key + ", its entries '" + own.equals + "'"
-                                                                     : "layers of stack '" + stack.name + "' that follow its rule " + std::to_string(rule + 1);
+    derived.origin =
+        own.kind == spec::LayerRule::Kind::kConfigEquals
+            ? "config." + own.config_key + ", its entries '" + own.equals + "'"
+            : "layers of stack '" + stack.name + "' that follow its rule " + std::to_string(rule + 1);
     tree_.derived.push_back(derived);
     return parsed(derived.name);
   }
 
   Value add_stack(const spec::StackDecl& stack, const std::map<std::string, Value>& names) {
-    const std::optional<expr::Rational> repeat = stack.repeat.empty() ? std::optional<expr::Rational>(expr::Rational{1, 1}) : number(stack.repeat, -1);
-    if (!repeat) return {};
+    const std::optional<expr::Rational> repeat =
+        stack.repeat.empty() ? std::optional<expr::Rational>(expr::Rational{1, 1}) : number(stack.repeat, -1);
+    if (!repeat) return kFailed;
     if (!repeat->is_integer() || repeat->num < 0 || repeat->num > 100'000) {
-      fail(stack.at, "stack '" + stack.name + "' repeats " + expr::to_string(*repeat) + " times", "a whole number from 0 to 100,000");
-      return {};
+      fail(stack.at, "stack '" + stack.name + "' repeats " + expr::to_string(*repeat) + " times",
+           "a whole number from 0 to 100,000");
+      return kFailed;
     }
     for (const spec::StreamDecl& stream : stack.streams)
       if (!stream.carries) {
-        fail(stream.at, "stream '" + stream.name + "' of stack '" + stack.name + "' does not carry", "carries: true", "this version expands carried streams only");
-        return {};
+        fail(stream.at, "stream '" + stream.name + "' of stack '" + stack.name + "' does not carry",
+             "carries: true", "this version expands carried streams only");
+        return kFailed;
       }
     std::vector<NodeId> inputs;
     for (const Operand& operand : stack.inputs) {
       const std::optional<Value> value = resolve(operand, names, "stack '" + stack.name + "'");
-      if (!value || !value->present()) return {};
+      if (!value || !value->present()) return kFailed;
       inputs.push_back(value->node);
     }
     if (inputs.empty()) {
-      fail(stack.at, "stack '" + stack.name + "' has no inputs", "inputs: [the node that feeds its first layer]");
-      return {};
+      fail(stack.at, "stack '" + stack.name + "' has no inputs",
+           "inputs: [the node that feeds its first layer]");
+      return kFailed;
     }
     const int64_t layers = static_cast<int64_t>(repeat->num);
     if (layers == 0) return {inputs[0]};
     int64_t first_index = 0;
     if (!stack.first_index.empty()) {
       const std::optional<expr::Rational> first = number(stack.first_index, -1);
-      if (!first || !first->is_integer() || first->num < 0 || first->num > 1'000'000) return {};
+      if (!first || !first->is_integer() || first->num < 0 || first->num > 1'000'000) return kFailed;
       first_index = static_cast<int64_t>(first->num);
     }
     const std::vector<int> rule_of = schedule(stack, layers);
-    if (!faults_.empty()) return {};
+    if (!faults_.empty()) return kFailed;
 
     // Rules with equal fills make one group; groups stand in the order of their first layer.
     std::vector<int> order;
@@ -470,21 +535,28 @@ class Builder {
       for (int64_t layer = 0; layer < layers; ++layer)
         if (rule_of[static_cast<size_t>(layer)] == rule) group.layers.push_back(first_index + layer);
       const spec::LayerRule* own = stack.layers.empty() ? nullptr : &stack.layers[static_cast<size_t>(rule)];
-      if (own && own->kind == spec::LayerRule::Kind::kConfigEquals) group.label = own->equals;
-      else if (own && !own->fills.empty()) group.label = own->fills[0].second;
+      if (own && own->kind == spec::LayerRule::Kind::kConfigEquals)
+        group.label = own->equals;
+      else if (own && !own->fills.empty())
+        group.label = own->fills[0].second;
       const int id = static_cast<int>(tree_.groups.size());
-      group.count = count_formula(stack, rule, static_cast<int64_t>(group.layers.size()), group.label.empty() ? std::to_string(rule + 1) : group.label);
+      group.count = count_formula(stack, rule, static_cast<int64_t>(group.layers.size()),
+                                  group.label.empty() ? std::to_string(rule + 1) : group.label);
       fills_.push_back(own ? own->fills : std::vector<std::pair<std::string, std::string>>{});
 
       const std::string* block = model_.component_of(stack.block.empty() ? "block" : stack.block);
-      Result<const spec::Component*> component = library_.component(block ? *block : stack.block, model_, stack.at);
+      Result<const spec::Component*> component =
+          library_.component(block ? *block : stack.block, model_, stack.at);
       if (!component) {
         base::append(faults_, component.faults());
-        return {};
+        return kFailed;
       }
       if ((*component)->role != "block") {
-        fail(stack.at, "stack '" + stack.name + "' repeats component '" + (*component)->name + "' of role '" + (*component)->role + "'", "a component of role block");
-        return {};
+        fail(stack.at,
+             "stack '" + stack.name + "' repeats component '" + (*component)->name + "' of role '" +
+                 (*component)->role + "'",
+             "a component of role block");
+        return kFailed;
       }
       Call call;
       call.name = stack.name;
@@ -496,9 +568,10 @@ class Builder {
       group.first = static_cast<NodeId>(tree_.nodes.size());
       tree_.groups.push_back(std::move(group));
       tree_.program.push_back({id, kNone});
-      const Value out = expand(std::move(call), *component, own ? own->dims : std::vector<NamedFormula>{}, -1, stack.at, 0);
+      const Value out =
+          expand(std::move(call), *component, own ? own->dims : std::vector<NamedFormula>{}, -1, stack.at, 0);
       tree_.groups[id].last = static_cast<NodeId>(tree_.nodes.size());
-      if (!out.present()) return {};
+      if (!out.present()) return kFailed;
       inputs[0] = out.node;
     }
     return {inputs[0]};
@@ -514,7 +587,9 @@ class Builder {
 
 }  // namespace
 
-std::string_view phase_name(Phase phase) { return phase == Phase::kPrefill ? "prefill" : "decode"; }
+std::string_view phase_name(Phase phase) {
+  return phase == Phase::kPrefill ? "prefill" : "decode";
+}
 
 std::vector<int> SpecTree::calls_around(NodeId node) const {
   std::vector<int> out;
@@ -522,6 +597,8 @@ std::vector<int> SpecTree::calls_around(NodeId node) const {
   return out;
 }
 
-Result<SpecTree> build_tree(const spec::Library& library, const spec::Binding& binding, Phase phase) { return Builder(library, binding, phase).run(); }
+Result<SpecTree> build_tree(const spec::Library& library, const spec::Binding& binding, Phase phase) {
+  return Builder(library, binding, phase).run();
+}
 
 }  // namespace archlight::graph

@@ -16,8 +16,10 @@ using base::Result;
 using base::Yaml;
 using internal::Reader;
 
-constexpr const char* kDimKinds[] = {"head_count", "width", "whole", "expert_count", "vocab", "layer_count", "window", "count", "flag"};
-constexpr const char* kWorlds[] = {"attention", "dense_ffn", "expert", "expert_copies", "embedding", "context"};
+constexpr const char* kDimKinds[] = {"head_count",  "width",  "whole", "expert_count", "vocab",
+                                     "layer_count", "window", "count", "flag"};
+constexpr const char* kWorlds[] = {"attention",     "dense_ffn", "expert",
+                                   "expert_copies", "embedding", "context"};
 
 std::string stem(const std::string& file) {
   const size_t slash = file.rfind('/');
@@ -57,11 +59,13 @@ Result<std::map<std::string, DimInfo>> parse_dims_table(const Yaml& root) {
     info.meaning = reader.text("meaning");
     reader.finish();
     if (!info.kind.empty() && std::ranges::find(kDimKinds, info.kind) == std::end(kDimKinds))
-      faults.push_back(fault_at(entry.value.at, "unknown dim kind '" + info.kind + "'", "one of " + joined(kDimKinds),
+      faults.push_back(fault_at(entry.value.at, "unknown dim kind '" + info.kind + "'",
+                                "one of " + joined(kDimKinds),
                                 base::did_you_mean(info.kind, {std::begin(kDimKinds), std::end(kDimKinds)})));
     for (const std::string& world : info.shardable_by)
       if (std::ranges::find(kWorlds, world) == std::end(kWorlds))
-        faults.push_back(fault_at(entry.value.at, "unknown world '" + world + "'", "one of " + joined(kWorlds),
+        faults.push_back(fault_at(entry.value.at, "unknown world '" + world + "'",
+                                  "one of " + joined(kWorlds),
                                   base::did_you_mean(world, {std::begin(kWorlds), std::end(kWorlds)})));
     out.emplace(entry.key, std::move(info));
   }
@@ -72,7 +76,8 @@ Result<std::map<std::string, DimInfo>> parse_dims_table(const Yaml& root) {
 Result<std::map<std::string, RoleInfo>> parse_roles_table(const Yaml& root) {
   Faults faults;
   std::map<std::string, RoleInfo> out;
-  if (!root.is_map()) return fault_at(root.at, "the roles table is " + root.describe(), "a map of role names");
+  if (!root.is_map())
+    return fault_at(root.at, "the roles table is " + root.describe(), "a map of role names");
   for (const base::YamlEntry& entry : root.entries) {
     Reader reader(entry.value, "role '" + entry.key + "'", faults);
     RoleInfo info;
@@ -97,6 +102,7 @@ Result<std::shared_ptr<Library>> Library::open(const std::string& specs) {
   };
   take("dims.yaml");
   take("roles.yaml");
+  take("kv_cache.yaml");
   for (const char* folder : {"models", "components/library", "components/drafts", "quant", "adapters"}) {
     if (!base::folder_exists(specs + "/" + folder)) continue;
     Result<std::vector<std::string>> names = base::list_files(specs + "/" + folder);
@@ -135,6 +141,9 @@ Result<std::shared_ptr<Library>> Library::from_texts(const std::map<std::string,
     } else if (file == "roles.yaml") {
       Result<std::map<std::string, RoleInfo>> roles = parse_roles_table(*root);
       roles ? void(library->roles_ = std::move(*roles)) : base::append(faults, roles.faults());
+    } else if (file == "kv_cache.yaml") {
+      Result<std::vector<KvFormat>> formats = parse_kv_formats(*root);
+      formats ? void(library->kv_formats_ = std::move(*formats)) : base::append(faults, formats.faults());
     } else if (file.starts_with("models/")) {
       keep(parse_model(*root, stem(file)), library->models_);
     } else if (file.starts_with("quant/")) {
@@ -143,14 +152,18 @@ Result<std::shared_ptr<Library>> Library::from_texts(const std::map<std::string,
       keep(parse_adapter(*root, stem(file), &extends[stem(file)]), library->adapters_);
     }
   }
-  // An adapter's own rules come first, those it extends behind; a loop of extensions ends at its first repeat.
+  // An adapter's own rules come first, those it extends behind; a loop of extensions ends at its first
+  // repeat.
   for (auto& [name, adapter] : library->adapters_) {
     std::vector<std::string> seen = {name};
     for (std::string parent = extends[name]; !parent.empty(); parent = extends[parent]) {
       const auto it = library->adapters_.find(parent);
       if (it == library->adapters_.end() || std::ranges::find(seen, parent) != seen.end()) {
-        faults.push_back(fault_at({std::make_shared<base::SourceText>(base::SourceText{"specs/adapters/" + name + ".yaml", {}}), 0, 0, 0},
-                                  "extends '" + parent + "', which is unknown or extends it in turn", "one of " + joined(names_of(library->adapters_))));
+        faults.push_back(fault_at(
+            {std::make_shared<base::SourceText>(base::SourceText{"specs/adapters/" + name + ".yaml", {}}), 0,
+             0, 0},
+            "extends '" + parent + "', which is unknown or extends it in turn",
+            "one of " + joined(names_of(library->adapters_))));
         break;
       }
       seen.push_back(parent);
@@ -161,7 +174,9 @@ Result<std::shared_ptr<Library>> Library::from_texts(const std::map<std::string,
   for (auto& [name, adapter] : resolved)
     for (std::string parent = extends[name]; !parent.empty(); parent = extends[parent])
       for (const AdapterRule& rule : library->adapters_.at(parent).rules)
-        if (std::ranges::none_of(adapter.rules, [&](const AdapterRule& own) { return own.from == rule.from; })) adapter.rules.push_back(rule);
+        if (std::ranges::none_of(adapter.rules,
+                                 [&](const AdapterRule& own) { return own.from == rule.from; }))
+          adapter.rules.push_back(rule);
   library->adapters_ = std::move(resolved);
   return library;
 }
@@ -169,7 +184,8 @@ Result<std::shared_ptr<Library>> Library::from_texts(const std::map<std::string,
 Result<const Model*> Library::model(const std::string& name) const {
   const auto it = models_.find(name);
   if (it != models_.end()) return &it->second;
-  return fault_at({}, "unknown model spec '" + name + "'", "one of " + joined(names_of(models_)), base::did_you_mean(name, names_of(models_)));
+  return fault_at({}, "unknown model spec '" + name + "'", "one of " + joined(names_of(models_)),
+                  base::did_you_mean(name, names_of(models_)));
 }
 
 Result<const Model*> Library::model_for(const Json& config) const {
@@ -178,20 +194,28 @@ Result<const Model*> Library::model_for(const Json& config) const {
     for (const Json& name : *it)
       if (name.is_string()) architectures.push_back(name.get<std::string>());
   std::string model_type;
-  if (const auto it = config.find("model_type"); it != config.end() && it->is_string()) model_type = it->get<std::string>();
+  if (const auto it = config.find("model_type"); it != config.end() && it->is_string())
+    model_type = it->get<std::string>();
   std::vector<const Model*> found;
   std::vector<std::string> known;
   for (const auto& [name, model] : models_) {
     std::ranges::copy(model.architectures, std::back_inserter(known));
-    const bool by_architecture = std::ranges::any_of(architectures, [&](const std::string& a) { return std::ranges::find(model.architectures, a) != model.architectures.end(); });
-    const bool by_type = architectures.empty() && std::ranges::find(model.model_types, model_type) != model.model_types.end();
+    const bool by_architecture = std::ranges::any_of(architectures, [&](const std::string& a) {
+      return std::ranges::find(model.architectures, a) != model.architectures.end();
+    });
+    const bool by_type =
+        architectures.empty() && std::ranges::find(model.model_types, model_type) != model.model_types.end();
     // One architecture may have a spec per model_type; a spec that lists types takes only those.
-    const bool type_fits = model.model_types.empty() || model_type.empty() || std::ranges::find(model.model_types, model_type) != model.model_types.end();
+    const bool type_fits = model.model_types.empty() || model_type.empty() ||
+                           std::ranges::find(model.model_types, model_type) != model.model_types.end();
     if ((by_architecture && type_fits) || by_type) found.push_back(&model);
   }
   if (found.size() == 1) return found[0];
-  const std::string what = architectures.empty() ? (model_type.empty() ? std::string("the config names no architecture") : "model_type '" + model_type + "'")
-                                                 : "architecture '" + joined(architectures) + "'" + (model_type.empty() ? "" : " of model_type '" + model_type + "'");
+  const std::string what = architectures.empty()
+                               ? (model_type.empty() ? std::string("the config names no architecture")
+                                                     : "model_type '" + model_type + "'")
+                               : "architecture '" + joined(architectures) + "'" +
+                                     (model_type.empty() ? "" : " of model_type '" + model_type + "'");
   base::Diagnostic out;
   out.guard = "not_verifiable";
   if (found.empty()) {
@@ -208,7 +232,8 @@ Result<const Model*> Library::model_for(const Json& config) const {
   return out;
 }
 
-Result<const Component*> Library::load_component(const std::string& file, const std::string& name, bool draft) const {
+Result<const Component*> Library::load_component(const std::string& file, const std::string& name,
+                                                 bool draft) const {
   const auto loaded = components_.find(file);
   if (loaded != components_.end()) return &loaded->second;
   Result<Yaml> root = parse_text(file, texts_.at(file));
@@ -217,30 +242,40 @@ Result<const Component*> Library::load_component(const std::string& file, const 
   if (!component) return component.faults();
   component->draft = draft;
   if (!component->role.empty() && !roles_.empty() && !roles_.contains(component->role))
-    return fault_at(root->find("role")->at, "unknown role '" + component->role + "'", "one of " + joined(names_of(roles_)), base::did_you_mean(component->role, names_of(roles_)));
+    return fault_at(root->find("role")->at, "unknown role '" + component->role + "'",
+                    "one of " + joined(names_of(roles_)),
+                    base::did_you_mean(component->role, names_of(roles_)));
   return &components_.emplace(file, std::move(*component)).first->second;
 }
 
-Result<const Component*> Library::component(const std::string& name, const Model& model, const base::Span& at) const {
-  const std::string draft = "components/drafts/" + name + ".yaml", reviewed = "components/library/" + name + ".yaml";
-  if (std::ranges::find(model.drafts, name) != model.drafts.end() && texts_.contains(draft)) return load_component(draft, name, true);
+Result<const Component*> Library::component(const std::string& name, const Model& model,
+                                            const base::Span& at) const {
+  const std::string draft = "components/drafts/" + name + ".yaml",
+                    reviewed = "components/library/" + name + ".yaml";
+  if (std::ranges::find(model.drafts, name) != model.drafts.end() && texts_.contains(draft))
+    return load_component(draft, name, true);
   if (texts_.contains(reviewed)) return load_component(reviewed, name, false);
   std::vector<std::string> names = component_names();
   if (texts_.contains(draft))
-    return fault_at(at, "component '" + name + "' is a draft", "a reviewed component, or its name under the model's 'drafts'", "add drafts: [" + name + "] to the model");
-  return fault_at(at, "unknown component '" + name + "'", "a file of specs/components", base::did_you_mean(name, names));
+    return fault_at(at, "component '" + name + "' is a draft",
+                    "a reviewed component, or its name under the model's 'drafts'",
+                    "add drafts: [" + name + "] to the model");
+  return fault_at(at, "unknown component '" + name + "'", "a file of specs/components",
+                  base::did_you_mean(name, names));
 }
 
 Result<const QuantScheme*> Library::quant(const std::string& name, const base::Span& at) const {
   const auto it = quants_.find(name);
   if (it != quants_.end()) return &it->second;
-  return fault_at(at, "unknown quant scheme '" + name + "'", "one of " + joined(names_of(quants_)), base::did_you_mean(name, names_of(quants_)));
+  return fault_at(at, "unknown quant scheme '" + name + "'", "one of " + joined(names_of(quants_)),
+                  base::did_you_mean(name, names_of(quants_)));
 }
 
 Result<const Adapter*> Library::adapter(const std::string& name, const base::Span& at) const {
   const auto it = adapters_.find(name);
   if (it != adapters_.end()) return &it->second;
-  return fault_at(at, "unknown adapter '" + name + "'", "one of " + joined(names_of(adapters_)), base::did_you_mean(name, names_of(adapters_)));
+  return fault_at(at, "unknown adapter '" + name + "'", "one of " + joined(names_of(adapters_)),
+                  base::did_you_mean(name, names_of(adapters_)));
 }
 
 std::vector<std::string> Library::component_names() const {
@@ -253,8 +288,11 @@ std::vector<std::string> Library::component_names() const {
 
 Result<const Component*> Library::any_component(const std::string& name) const {
   for (const char* folder : {"components/library/", "components/drafts/"})
-    if (texts_.contains(folder + name + ".yaml")) return load_component(folder + name + ".yaml", name, std::string_view(folder).find("drafts") != std::string_view::npos);
-  return fault_at({}, "unknown component '" + name + "'", "a file of specs/components", base::did_you_mean(name, component_names()));
+    if (texts_.contains(folder + name + ".yaml"))
+      return load_component(folder + name + ".yaml", name,
+                            std::string_view(folder).find("drafts") != std::string_view::npos);
+  return fault_at({}, "unknown component '" + name + "'", "a file of specs/components",
+                  base::did_you_mean(name, component_names()));
 }
 
 }  // namespace archlight::spec

@@ -1,8 +1,10 @@
 // library.h: every declaration under specs/, read once.
 //
-// Layout  dims.yaml, roles.yaml, models/*.yaml, components/library/*.yaml, components/drafts/*.yaml, quant/*.yaml,
+// Layout  dims.yaml, roles.yaml, kv_cache.yaml, models/*.yaml, components/library/*.yaml,
+// components/drafts/*.yaml, quant/*.yaml,
 //         adapters/*.yaml. A file's stem is its name. Components load when first asked for.
-// Errors  The whole library is refused on the first read that has faults; all of that read's faults are reported.
+// Errors  The whole library is refused on the first read that has faults; all of that read's faults are
+// reported.
 #pragma once
 
 #include <map>
@@ -40,12 +42,14 @@ class Library {
   const std::map<std::string, RoleInfo>& roles() const { return roles_; }
   const std::map<std::string, Model>& models() const { return models_; }
   const std::map<std::string, QuantScheme>& quants() const { return quants_; }
+  const std::vector<KvFormat>& kv_formats() const { return kv_formats_; }
 
   // A model by its name; by the config's architectures and model_type. Faults name the nearest.
   base::Result<const Model*> model(const std::string& name) const;
   base::Result<const Model*> model_for(const base::Json& config) const;
   // A component as one model sees it: its drafts first, then the library. `at` is the place that asks.
-  base::Result<const Component*> component(const std::string& name, const Model& model, const base::Span& at) const;
+  base::Result<const Component*> component(const std::string& name, const Model& model,
+                                           const base::Span& at) const;
   base::Result<const QuantScheme*> quant(const std::string& name, const base::Span& at) const;
   base::Result<const Adapter*> adapter(const std::string& name, const base::Span& at) const;
   // Names of every component file, library and drafts, sorted; and each one loaded.
@@ -53,13 +57,15 @@ class Library {
   base::Result<const Component*> any_component(const std::string& name) const;
 
  private:
-  base::Result<const Component*> load_component(const std::string& file, const std::string& name, bool draft) const;
+  base::Result<const Component*> load_component(const std::string& file, const std::string& name,
+                                                bool draft) const;
 
   std::map<std::string, std::string> texts_;  // file under specs/ -> text
   std::map<std::string, DimInfo> dims_;
   std::map<std::string, RoleInfo> roles_;
   std::map<std::string, Model> models_;
   std::map<std::string, QuantScheme> quants_;
+  std::vector<KvFormat> kv_formats_;
   std::map<std::string, Adapter> adapters_;
   mutable std::map<std::string, Component> components_;  // by file
 };

@@ -24,18 +24,22 @@ std::vector<std::string> split_path(std::string_view text) {
   return out;
 }
 
-std::vector<base::Dtype> read_dtypes(const std::vector<std::string>& names, const base::Span& at, Faults& faults) {
+std::vector<base::Dtype> read_dtypes(const std::vector<std::string>& names, const base::Span& at,
+                                     Faults& faults) {
   std::vector<base::Dtype> out;
   for (const std::string& name : names) {
     if (const std::optional<base::Dtype> dtype = base::dtype_from_name(name))
       out.push_back(*dtype);
     else
-      faults.push_back(fault_at(at, "unknown dtype '" + name + "'", "a safetensors dtype such as BF16, F16, F32, F8_E4M3"));
+      faults.push_back(fault_at(at, "unknown dtype '" + name + "'",
+                                "a safetensors dtype such as BF16, F16, F32, F8_E4M3"));
   }
   return out;
 }
 
-std::string strip_config(const std::string& key) { return key.starts_with("config.") ? key.substr(7) : key; }
+std::string strip_config(const std::string& key) {
+  return key.starts_with("config.") ? key.substr(7) : key;
+}
 
 DimDecl parse_dim(const base::YamlEntry& entry, Faults& faults) {
   DimDecl out;
@@ -43,9 +47,12 @@ DimDecl parse_dim(const base::YamlEntry& entry, Faults& faults) {
   out.at = entry.key_at;
   const Yaml& value = entry.value;
   if (value.is_scalar()) {
-    // A plain key keeps its name for the trace; anything else is a formula, in which config.KEY is a name too.
-    const bool plain = value.text.starts_with("config.") &&
-                       value.text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.") == std::string::npos;
+    // A plain key keeps its name for the trace; anything else is a formula, in which config.KEY is a name
+    // too.
+    const bool plain =
+        value.text.starts_with("config.") &&
+        value.text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.") ==
+            std::string::npos;
     if (plain)
       out.config_keys.push_back(strip_config(value.text));
     else
@@ -60,10 +67,11 @@ DimDecl parse_dim(const base::YamlEntry& entry, Faults& faults) {
   out.source = reader.text("source");
   reader.finish();
   if (value.is_map() && out.config_keys.empty() && out.formula.empty())
-    faults.push_back(fault_at(entry.key_at, "dim '" + entry.key + "' has no origin", "config: KEY, or a formula"));
+    faults.push_back(
+        fault_at(entry.key_at, "dim '" + entry.key + "' has no origin", "config: KEY, or a formula"));
   if (!out.fallback.empty() && out.source.empty())
-    faults.push_back(fault_at(entry.key_at, "the default of dim '" + entry.key + "' has no source", "source: where upstream says so",
-                              "name the file and line that sets it"));
+    faults.push_back(fault_at(entry.key_at, "the default of dim '" + entry.key + "' has no source",
+                              "source: where upstream says so", "name the file and line that sets it"));
   return out;
 }
 
@@ -88,16 +96,20 @@ StreamDecl parse_stream(const base::YamlEntry& entry, Faults& faults) {
       out.chosen = "every " + inner.required_text("every");
       inner.finish();
     } else {
-      for (const Yaml& item : chosen->items) out.chosen += (out.chosen.empty() ? "" : ",") + internal::read_text(item, "a layer", faults);
+      for (const Yaml& item : chosen->items)
+        out.chosen += (out.chosen.empty() ? "" : ",") + internal::read_text(item, "a layer", faults);
     }
   }
   out.index = reader.text("index");
   out.read = reader.text("read");
   if (!out.read.empty() && out.read != "each" && out.read != "all" && out.read != "concat")
-    faults.push_back(fault_at(entry.value.at, "read is '" + out.read + "'", "each, all or concat", base::did_you_mean(out.read, {"each", "all", "concat"})));
+    faults.push_back(fault_at(entry.value.at, "read is '" + out.read + "'", "each, all or concat",
+                              base::did_you_mean(out.read, {"each", "all", "concat"})));
   reader.finish();
   if (!out.from.empty() && out.selection.empty())
-    faults.push_back(fault_at(entry.key_at, "stream '" + entry.key + "' takes from '" + out.from + "' on no layer", "before: or after: every, a config key, or a list of layers"));
+    faults.push_back(fault_at(entry.key_at,
+                              "stream '" + entry.key + "' takes from '" + out.from + "' on no layer",
+                              "before: or after: every, a config key, or a list of layers"));
   return out;
 }
 
@@ -105,7 +117,8 @@ LayerRule parse_layer_rule(const Yaml& node, Faults& faults) {
   LayerRule out;
   out.at = node.at;
   if (!node.is_map()) {
-    faults.push_back(fault_at(node.at, "a layer rule is " + node.describe(), "{count|where|config|listed|rest: ..., slot: fill}"));
+    faults.push_back(fault_at(node.at, "a layer rule is " + node.describe(),
+                              "{count|where|config|listed|rest: ..., slot: fill}"));
     return out;
   }
   int kinds = 0;
@@ -117,7 +130,8 @@ LayerRule parse_layer_rule(const Yaml& node, Faults& faults) {
     } else if (entry.key == "config" || entry.key == "listed") {
       ++kinds;
       out.kind = entry.key == "config" ? LayerRule::Kind::kConfigEquals : LayerRule::Kind::kListed;
-      out.config_key = strip_config(internal::read_text(entry.value, "the config key of a layer rule", faults));
+      out.config_key =
+          strip_config(internal::read_text(entry.value, "the config key of a layer rule", faults));
     } else if (entry.key == "equals") {
       out.equals = internal::read_text(entry.value, "'equals'", faults);
     } else if (entry.key == "rest") {
@@ -127,12 +141,16 @@ LayerRule parse_layer_rule(const Yaml& node, Faults& faults) {
       for (const base::YamlEntry& dim : entry.value.entries)
         out.dims.push_back({dim.key, internal::read_formula(dim.value, faults), dim.key_at});
     } else {
-      out.fills.emplace_back(entry.key, internal::read_text(entry.value, "the fill of slot '" + entry.key + "'", faults));
+      out.fills.emplace_back(
+          entry.key, internal::read_text(entry.value, "the fill of slot '" + entry.key + "'", faults));
     }
   }
-  if (kinds != 1) faults.push_back(fault_at(node.at, "a layer rule with " + std::to_string(kinds) + " conditions", "exactly one of count, where, config, listed, rest"));
+  if (kinds != 1)
+    faults.push_back(fault_at(node.at, "a layer rule with " + std::to_string(kinds) + " conditions",
+                              "exactly one of count, where, config, listed, rest"));
   if (out.kind == LayerRule::Kind::kConfigEquals && out.equals.empty())
-    faults.push_back(fault_at(node.at, "a layer rule with config but no equals", "{config: KEY, equals: TEXT}"));
+    faults.push_back(
+        fault_at(node.at, "a layer rule with config but no equals", "{config: KEY, equals: TEXT}"));
   return out;
 }
 
@@ -147,7 +165,8 @@ StackDecl parse_stack(const Yaml& node, Faults& faults) {
     for (const base::YamlEntry& entry : streams->entries) out.streams.push_back(parse_stream(entry, faults));
   out.block = reader.text("block");
   if (const Yaml* layers = reader.get("layers")) {
-    if (!layers->is_sequence()) faults.push_back(fault_at(layers->at, "'layers' is " + layers->describe(), "a list of rules"));
+    if (!layers->is_sequence())
+      faults.push_back(fault_at(layers->at, "'layers' is " + layers->describe(), "a list of rules"));
     for (const Yaml& item : layers->items) out.layers.push_back(parse_layer_rule(item, faults));
   }
   out.path = reader.text("path", out.name);
@@ -160,7 +179,9 @@ StackDecl parse_stack(const Yaml& node, Faults& faults) {
 QuantChoice parse_choice(const Yaml& node, const std::string& role, Faults& faults) {
   QuantChoice out;
   out.at = node.at;
-  if (!node.is_map()) faults.push_back(fault_at(node.at, "the choice for role '" + role + "' is " + node.describe(), "{method: NAME}"));
+  if (!node.is_map())
+    faults.push_back(
+        fault_at(node.at, "the choice for role '" + role + "' is " + node.describe(), "{method: NAME}"));
   for (const base::YamlEntry& entry : node.entries) {
     const std::string value = internal::read_text(entry.value, "'" + entry.key + "'", faults);
     if (entry.key == "method")
@@ -169,7 +190,8 @@ QuantChoice parse_choice(const Yaml& node, const std::string& role, Faults& faul
       out.params.emplace_back(entry.key, value);
   }
   if (node.is_map() && out.method.empty())
-    faults.push_back(fault_at(node.at, "the choice for role '" + role + "' has no method", "method: a scheme of specs/quant, none, or declared"));
+    faults.push_back(fault_at(node.at, "the choice for role '" + role + "' has no method",
+                              "method: a scheme of specs/quant, none, or declared"));
   return out;
 }
 
@@ -177,7 +199,8 @@ QuantContext parse_quant_context(const Yaml& node, Faults& faults) {
   QuantContext out;
   Reader reader(node, "'quant_context'", faults);
   if (const Yaml* roles = reader.get("per_role"))
-    for (const base::YamlEntry& entry : roles->entries) out.per_role.emplace_back(entry.key, parse_choice(entry.value, entry.key, faults));
+    for (const base::YamlEntry& entry : roles->entries)
+      out.per_role.emplace_back(entry.key, parse_choice(entry.value, entry.key, faults));
   if (const Yaml* overrides = reader.get("override"))
     for (const Yaml& item : overrides->items) {
       Reader inner(item, "a quant override", faults);
@@ -189,7 +212,8 @@ QuantContext parse_quant_context(const Yaml& node, Faults& faults) {
       if (!dtypes.empty()) row.dtype = dtypes[0];
       row.source = inner.text("source");
       inner.finish();
-      if (row.nodes.empty()) faults.push_back(fault_at(item.at, "a quant override names no nodes", "nodes: [path, ...]"));
+      if (row.nodes.empty())
+        faults.push_back(fault_at(item.at, "a quant override names no nodes", "nodes: [path, ...]"));
       out.overrides.push_back(std::move(row));
     }
   const auto one = [&](const char* key) -> std::optional<base::Dtype> {
@@ -205,8 +229,8 @@ QuantContext parse_quant_context(const Yaml& node, Faults& faults) {
 }  // namespace
 
 const std::string* Model::component_of(std::string_view slot) const {
-  for (const auto& [name, component] : components)
-    if (name == slot) return &component;
+  for (const auto& [filled, component] : components)
+    if (filled == slot) return &component;
   return nullptr;
 }
 
@@ -225,11 +249,14 @@ Result<Model> parse_model(const Yaml& root, const std::string& name) {
   if (reader.has("config_roots")) out.config_roots = reader.texts("config_roots");
   if (const Yaml* components = reader.get("components"))
     for (const base::YamlEntry& entry : components->entries)
-      out.components.emplace_back(entry.key, internal::read_text(entry.value, "the component of slot '" + entry.key + "'", faults));
+      out.components.emplace_back(
+          entry.key, internal::read_text(entry.value, "the component of slot '" + entry.key + "'", faults));
   if (const Yaml* dims = reader.get("dims"))
     for (const base::YamlEntry& entry : dims->entries) out.dims.push_back(parse_dim(entry, faults));
   if (const Yaml* entries = reader.get("model")) {
-    if (!entries->is_sequence()) faults.push_back(fault_at(entries->at, "'model' is " + entries->describe(), "a list of nodes and stacks"));
+    if (!entries->is_sequence())
+      faults.push_back(
+          fault_at(entries->at, "'model' is " + entries->describe(), "a list of nodes and stacks"));
     for (const Yaml& item : entries->items) {
       ModelEntry entry;
       if (item.is_map() && !item.find("op") && !item.find("component") && !item.find("slot")) {
@@ -240,7 +267,8 @@ Result<Model> parse_model(const Yaml& root, const std::string& name) {
         // The name is a key of the list form only; the rest reads as any node.
         Yaml copy = item;
         std::erase_if(copy.entries, [](const base::YamlEntry& e) { return e.key == "name"; });
-        entry.node = parse_node(copy, node_name ? node_name->text : "?", node_name ? node_name->at : item.at, faults);
+        entry.node =
+            parse_node(copy, node_name ? node_name->text : "?", node_name ? node_name->at : item.at, faults);
       }
       out.entries.push_back(std::move(entry));
     }
@@ -259,7 +287,8 @@ Result<Model> parse_model(const Yaml& root, const std::string& name) {
       buffer.optional = inner.flag("optional");
       buffer.source = inner.required_text("source");
       inner.finish();
-      if (buffer.dtypes.empty()) faults.push_back(fault_at(item.at, "a buffer has no dtype", "dtype: F32, or a list of those seen"));
+      if (buffer.dtypes.empty())
+        faults.push_back(fault_at(item.at, "a buffer has no dtype", "dtype: F32, or a list of those seen"));
       out.buffers.push_back(std::move(buffer));
     }
   out.drafts = reader.texts("drafts");
@@ -289,7 +318,8 @@ Result<Adapter> parse_adapter(const Yaml& root, const std::string& name, std::st
         rule.stacked = inner.flag("stacked");
         inner.finish();
       } else {
-        rule.to = split_path(internal::read_text(entry.value, "the checkpoint path of '" + entry.key + "'", faults));
+        rule.to = split_path(
+            internal::read_text(entry.value, "the checkpoint path of '" + entry.key + "'", faults));
       }
       out.rules.push_back(std::move(rule));
     }

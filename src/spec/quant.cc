@@ -24,7 +24,8 @@ const Json* at_path(const Json& root, std::string_view path) {
       const auto it = at->find(key);
       if (it == at->end()) return nullptr;
       at = &*it;
-    } else if (at->is_array() && !key.empty() && key.size() < 6 && key.find_first_not_of("0123456789") == std::string::npos) {
+    } else if (at->is_array() && !key.empty() && key.size() < 6 &&
+               key.find_first_not_of("0123456789") == std::string::npos) {
       const size_t i = std::stoul(key);
       if (i >= at->size()) return nullptr;
       at = &(*at)[i];
@@ -37,7 +38,9 @@ const Json* at_path(const Json& root, std::string_view path) {
   return at->is_null() ? nullptr : at;
 }
 
-std::string as_text(const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
+std::string as_text(const Json& value) {
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
 
 StoredPattern parse_stored(const Yaml& node, Faults& faults) {
   Reader reader(node, "a stored tensor", faults);
@@ -48,16 +51,25 @@ StoredPattern parse_stored(const Yaml& node, Faults& faults) {
   out.optional = reader.flag("optional");
   const std::string count = reader.text("count_as", "1");
   out.count_as = std::atoi(count.c_str());
-  if (count.size() > 2 || out.count_as < 1) faults.push_back(fault_at(node.at, "count_as is '" + count + "'", "a number from 1 to 99"));
+  if (count.size() > 2 || out.count_as < 1)
+    faults.push_back(fault_at(node.at, "count_as is '" + count + "'", "a number from 1 to 99"));
   for (const std::string& name : reader.texts("dtype")) {
     if (name == "default") continue;  // the model's own dtype; an empty list says so
     if (const std::optional<base::Dtype> dtype = base::dtype_from_name(name))
       out.dtypes.push_back(*dtype);
     else
-      faults.push_back(fault_at(node.at, "unknown dtype '" + name + "'", "a safetensors dtype such as BF16, F32, F8_E4M3, U8, I32"));
+      faults.push_back(fault_at(node.at, "unknown dtype '" + name + "'",
+                                "a safetensors dtype such as BF16, F32, F8_E4M3, U8, I32"));
+  }
+  out.variable = reader.flag("variable");
+  if (out.variable) {
+    reader.finish();
+    return out;
   }
   if (const Yaml* shape = reader.require("shape", "a list of axes, [] for a scalar")) {
-    if (!shape->is_sequence()) faults.push_back(fault_at(shape->at, "'shape' is " + shape->describe(), "a list of axes, [] for a scalar"));
+    if (!shape->is_sequence())
+      faults.push_back(
+          fault_at(shape->at, "'shape' is " + shape->describe(), "a list of axes, [] for a scalar"));
     for (const Yaml& axis : shape->items) out.shape.push_back(internal::read_formula(axis, faults));
     out.scalar = shape->items.empty();
   }
@@ -77,8 +89,10 @@ base::Result<QuantScheme> parse_quant(const Yaml& root, const std::string& name)
   if (const Yaml* declared = reader.get("declared_by"))
     for (const Yaml& item : declared->items) {
       std::vector<std::pair<std::string, std::string>> alternative;
-      for (const base::YamlEntry& entry : item.entries) alternative.emplace_back(entry.key, internal::read_text(entry.value, entry.key, faults));
-      if (alternative.empty()) faults.push_back(fault_at(item.at, "an empty alternative in declared_by", "{key: value}"));
+      for (const base::YamlEntry& entry : item.entries)
+        alternative.emplace_back(entry.key, internal::read_text(entry.value, entry.key, faults));
+      if (alternative.empty())
+        faults.push_back(fault_at(item.at, "an empty alternative in declared_by", "{key: value}"));
       out.declared_by.push_back(std::move(alternative));
     }
   if (const Yaml* params = reader.get("params"))
@@ -107,16 +121,46 @@ base::Result<QuantScheme> parse_quant(const Yaml& root, const std::string& name)
     out.ignore_keys = inner.texts("keys");
     const std::string match = inner.text("match", "path");
     out.ignore_by_component = match == "component";
-    if (match != "path" && match != "component") faults.push_back(fault_at(ignore->at, "match is '" + match + "'", "path or component"));
+    if (match != "path" && match != "component")
+      faults.push_back(fault_at(ignore->at, "match is '" + match + "'", "path or component"));
     inner.finish();
   }
   if (const Yaml* tensors = reader.require("tensors", "a list of stored tensors"))
     for (const Yaml& item : tensors->items) out.tensors.push_back(parse_stored(item, faults));
   reader.finish();
   const auto mains = std::ranges::count_if(out.tensors, &StoredPattern::main);
-  if (!out.tensors.empty() && mains != 1) faults.push_back(fault_at(root.at, "quant scheme '" + name + "' has " + std::to_string(mains) + " main tensors", "exactly one"));
+  if (!out.tensors.empty() && mains != 1)
+    faults.push_back(fault_at(root.at,
+                              "quant scheme '" + name + "' has " + std::to_string(mains) + " main tensors",
+                              "exactly one"));
   if (!faults.empty()) return faults;
   return out;
+}
+
+base::Result<std::vector<KvFormat>> parse_kv_formats(const Yaml& root) {
+  Faults faults;
+  std::vector<KvFormat> out;
+  if (!root.is_sequence())
+    return fault_at(root.at, "the cache formats are " + root.describe(),
+                    "a list of {key, equals, dtype, source}");
+  for (const Yaml& item : root.items) {
+    Reader reader(item, "a cache format", faults);
+    KvFormat row{reader.required_text("key"), reader.required_text("equals"), reader.required_text("source")};
+    const std::string name = reader.required_text("dtype");
+    reader.finish();
+    if (const std::optional<base::Dtype> dtype = base::dtype_from_name(name))
+      row.dtype = *dtype;
+    else
+      faults.push_back(fault_at(item.at, "unknown dtype '" + name + "'", "a safetensors dtype"));
+    out.push_back(std::move(row));
+  }
+  if (!faults.empty()) return faults;
+  return out;
+}
+
+std::optional<std::string> declared_text(const Json& declaration, std::string_view path) {
+  const Json* value = at_path(declaration, path);
+  return value ? std::optional(as_text(*value)) : std::nullopt;
 }
 
 bool declares(const QuantScheme& scheme, const Json& declaration) {
@@ -149,13 +193,15 @@ bool ignores(const std::string& entry, const std::string& path, bool by_componen
     }
   }
   const auto under = [&](std::string_view prefix) {
-    return path == prefix || (path.size() > prefix.size() && path.starts_with(prefix) && path[prefix.size()] == '.');
+    return path == prefix ||
+           (path.size() > prefix.size() && path.starts_with(prefix) && path[prefix.size()] == '.');
   };
   if (entry.find_first_of("*?") == std::string::npos) {
     if (under(entry)) return true;
     return by_component && ("." + path + ".").find("." + entry + ".") != std::string::npos;
   }
-  // Shell wildcards: '*' any run, '?' one letter; a match of a leading part of the path names its whole module.
+  // Shell wildcards: '*' any run, '?' one letter; a match of a leading part of the path names its whole
+  // module.
   const auto glob = [&](std::string_view text) {
     size_t i = 0, j = 0, star = std::string::npos, mark = 0;
     while (j < text.size()) {

@@ -1,0 +1,313 @@
+#include "analysis/bill.h"
+
+#include <algorithm>
+#include <map>
+
+#include "base/yaml.h"
+
+namespace archlight::analysis {
+namespace {
+
+using base::Result;
+using expr::Expr;
+using graph::NodeId;
+
+class Maker {
+ public:
+  explicit Maker(Bill& bill) : bill_(bill), pre_(*bill.prefill), dec_(*bill.decode) {}
+
+  void run() {
+    params();
+    storage();
+    kv();
+    phase("prefill", pre_, bill_.prefill_traffic);
+    phase("decode", dec_, bill_.decode_traffic);
+  }
+
+ private:
+  void put(std::string key, std::string unit, std::string title, Expr value) {
+    bill_.quantities.push_back({std::move(key), std::move(unit), std::move(title), value});
+  }
+
+  // Groups that are counted apart, in order of appearance.
+  std::vector<std::string> aparts() const {
+    std::vector<std::string> out;
+    for (const graph::Group& group : pre_.tree->groups)
+      if (!group.apart.empty() && std::ranges::find(out, group.apart) == out.end())
+        out.push_back(group.apart);
+    return out;
+  }
+
+  static std::string group_key(const graph::Group& group) {
+    return group.label.empty() ? group.stack : group.label;
+  }
+
+  std::optional<Expr> params_of(NodeId node, bool active) const {
+    std::optional<Expr> sum;
+    for (const Param& param : pre_.params) {
+      if (param.node != node || param.tied) continue;
+      Expr value = param.elements;
+      if (active) value = value * pre_.active_in_layer[node] / pre_.in_layer[node];
+      sum = sum ? *sum + value : value;
+    }
+    return sum;
+  }
+
+  void params() {
+    put("params.total", "parameters", "parameters, each weight once",
+        pre_.total([&](NodeId node) { return params_of(node, false); }));
+    put("params.active", "parameters", "parameters that one token uses",
+        pre_.total([&](NodeId node) { return params_of(node, true); }));
+    const auto by_role = [&](const std::string& role) {
+      return pre_.total([&](NodeId node) -> std::optional<Expr> {
+        return pre_.tree->nodes[node].role == role ? params_of(node, false) : std::nullopt;
+      });
+    };
+    std::vector<std::string> roles;
+    for (const Param& param : pre_.params)
+      if (param.apart.empty() && !param.tied && std::ranges::find(roles, param.role) == roles.end())
+        roles.push_back(param.role);
+    for (const std::string& role : roles)
+      put("params.role." + role, "parameters", "parameters of role " + role, by_role(role));
+    for (size_t g = 0; g < pre_.tree->groups.size(); ++g) {
+      const graph::Group& group = pre_.tree->groups[g];
+      if (!group.apart.empty()) continue;
+      for (const std::string& role : roles) {
+        std::optional<Expr> sum;
+        for (NodeId node = group.first; node < group.last; ++node)
+          if (pre_.tree->nodes[node].role == role)
+            if (const std::optional<Expr> value = params_of(node, false))
+              sum = sum ? *sum + *value * pre_.in_layer[node] : *value * pre_.in_layer[node];
+        if (sum)
+          put("params.layer." + group_key(group) + "." + role, "parameters",
+              "parameters of role " + role + " in one " + group_key(group) + " layer", *sum);
+      }
+      put("layers." + group_key(group), "layers", "layers of kind " + group_key(group), pre_.layers[g]);
+    }
+    for (const std::string& apart : aparts())
+      put("params.apart." + apart, "parameters", "parameters of " + apart + ", counted apart",
+          pre_.total([&](NodeId node) { return params_of(node, false); }, apart));
+  }
+
+  // The sum over stored rows of a chosen kind, one layer group at a time.
+  template <typename Chosen, typename ValueOf>
+  Expr stored_sum(Chosen chosen, ValueOf value_of) const {
+    expr::ExprPool& pool = *pre_.pool;
+    std::vector<std::pair<Expr, std::vector<Expr>>> by_count;
+    for (const StoredTensor& tensor : bill_.storage.tensors) {
+      if (!tensor.present || !chosen(tensor)) continue;
+      // Group terms by layer count, so that a sum stays count * (...) per kind of layer.
+      const int group = tensor.param == ~size_t{0} ? -1 : pre_.params[tensor.param].group;
+      const Expr layers = group >= 0 && !tensor.indices.empty() ? pre_.layers[group] : pool.constant(1);
+      const bool whole_group = group >= 0 && !tensor.indices.empty() &&
+                               tensor.indices[0].size() == pre_.tree->groups[group].layers.size();
+      const Expr factor = whole_group ? layers : tensor.count;
+      Expr inner = value_of(tensor);
+      if (whole_group && tensor.indices.size() > 1) inner = inner * tensor.count / layers;
+      auto it = std::ranges::find_if(by_count, [&](const auto& row) { return row.first == factor; });
+      if (it == by_count.end()) {
+        by_count.push_back({factor, {}});
+        it = by_count.end() - 1;
+      }
+      it->second.push_back(inner);
+    }
+    std::vector<Expr> sums;
+    for (const auto& [factor, inner] : by_count) sums.push_back(factor * pool.add(inner));
+    return sums.empty() ? pool.constant(0) : pool.add(sums);
+  }
+
+  void storage() {
+    const auto bytes = [](const StoredTensor& tensor) { return tensor.bytes(); };
+    const auto elements = [](const StoredTensor& tensor) { return tensor.elements(); };
+    const auto all = [](const StoredTensor&) { return true; };
+    put("storage.bytes", "bytes", "stored bytes, all tensors", stored_sum(all, bytes));
+    put("storage.elements", "elements", "stored elements, all tensors", stored_sum(all, elements));
+    put("storage.main_bytes", "bytes", "stored bytes of the main model",
+        stored_sum([](const StoredTensor& t) { return t.apart.empty(); }, bytes));
+    for (const std::string& apart : aparts())
+      put("storage.apart." + apart + "_bytes", "bytes", "stored bytes of " + apart,
+          stored_sum([&](const StoredTensor& t) { return t.apart == apart; }, bytes));
+    std::map<std::string_view, base::Dtype> dtypes;
+    for (const StoredTensor& tensor : bill_.storage.tensors)
+      if (tensor.present) dtypes.emplace(base::dtype_name(tensor.dtype), tensor.dtype);
+    for (const auto& [name, dtype] : dtypes)
+      put("storage.dtype." + std::string(name) + "_bytes", "bytes", "stored bytes in " + std::string(name),
+          stored_sum([&](const StoredTensor& t) { return t.dtype == dtype; }, bytes));
+    if (std::ranges::any_of(bill_.storage.tensors, [](const StoredTensor& t) {
+          return t.present && !t.main && t.param != ~size_t{0};
+        }))
+      put("storage.scale_bytes", "bytes", "stored bytes beside quantised weights: scales, zero points",
+          stored_sum([](const StoredTensor& t) { return !t.main && t.param != ~size_t{0}; }, bytes));
+    const auto routed = [](const StoredTensor& t) { return t.apart.empty() && t.role == "routed_experts"; };
+    if (std::ranges::any_of(bill_.storage.tensors, routed)) {
+      const Expr experts = stored_sum(routed, bytes);
+      put("storage.routed_experts_bytes", "bytes", "stored bytes of all routed experts", experts);
+      for (const Param& param : pre_.params)
+        if (param.role == "routed_experts" && param.copies_call >= 0) {
+          put("storage.one_routed_expert_bytes", "bytes",
+              "stored bytes of one routed expert, over all its layers",
+              experts / pre_.copies[param.copies_call]);
+          break;
+        }
+      put("storage.without_routed_experts_bytes", "bytes",
+          "stored bytes of the main model without its routed experts",
+          stored_sum([&](const StoredTensor& t) { return t.apart.empty() && t.role != "routed_experts"; },
+                     bytes));
+    }
+  }
+
+  Expr kv_bytes(const Cache& cache) const {
+    const int bits = base::dtype_bits(bill_.decode_traffic.kv_dtype);
+    return bits % 8 == 0 ? cache.per_token * (bits / 8) : cache.per_token * bits / 8;
+  }
+
+  void kv() {
+    const auto sum = [&](auto chosen, const std::string& apart = {}) {
+      return dec_.total(
+          [&](NodeId node) -> std::optional<Expr> {
+            for (const Cache& cache : dec_.caches)
+              if (cache.node == node) return chosen(cache);
+            return std::nullopt;
+          },
+          apart);
+    };
+    using Growth = spec::CacheEntry::Growth;
+    const auto some = [&](Growth growth) {
+      return std::ranges::any_of(dec_.caches,
+                                 [&](const Cache& c) { return c.growth == growth && c.apart.empty(); });
+    };
+    put("kv.bytes_per_token", "bytes", "cache that each further token adds, within every window",
+        sum([&](const Cache& c) -> std::optional<Expr> {
+          if (c.growth == Growth::kFixed) return std::nullopt;
+          return c.growth == Growth::kRatio ? kv_bytes(c) / c.amount : kv_bytes(c);
+        }));
+    if (some(Growth::kWindow))
+      put("kv.bytes_per_token_beyond_windows", "bytes",
+          "cache that each further token adds once every window is full",
+          sum([&](const Cache& c) -> std::optional<Expr> {
+            if (c.growth == Growth::kFixed || c.growth == Growth::kWindow) return std::nullopt;
+            return c.growth == Growth::kRatio ? kv_bytes(c) / c.amount : kv_bytes(c);
+          }));
+    std::vector<std::string> kinds;
+    for (const Cache& cache : dec_.caches)
+      if (cache.apart.empty() && std::ranges::find(kinds, cache.kind) == kinds.end())
+        kinds.push_back(cache.kind);
+    for (const std::string& kind : kinds) {
+      put("kv.entry." + kind + ".bytes_per_token", "bytes",
+          "cache entry '" + kind + "' over all layers, per token",
+          sum([&](const Cache& c) -> std::optional<Expr> {
+            return c.kind == kind ? std::optional(kv_bytes(c)) : std::nullopt;
+          }));
+      for (const Cache& cache : dec_.caches)
+        if (cache.kind == kind && cache.apart.empty()) {
+          put("kv.entry." + kind + ".layer_bytes_per_token", "bytes",
+              "cache entry '" + kind + "' in one layer, per token", kv_bytes(cache));
+          break;
+        }
+    }
+    put("kv.fixed_state_bytes", "bytes", "state that does not grow with the context",
+        sum([&](const Cache& c) -> std::optional<Expr> {
+          return c.growth == Growth::kFixed ? std::optional(kv_bytes(c)) : std::nullopt;
+        }));
+    put("kv.bytes_at_context", "bytes", "cache of one request at the decode context",
+        sum([&](const Cache& c) -> std::optional<Expr> { return entry_tokens(dec_, c) * kv_bytes(c); }));
+    for (const std::string& apart : aparts())
+      put("kv.apart." + apart + ".bytes_per_token", "bytes",
+          "cache of " + apart + " per token, kept only when it runs",
+          sum([&](const Cache& c) -> std::optional<Expr> { return kv_bytes(c); }, apart));
+  }
+
+  void phase(const std::string& name, const Analysis& analysis, const Traffic& traffic) {
+    const auto flops = [&](spec::Unit unit) {
+      return analysis.total([&](NodeId node) -> std::optional<Expr> {
+        return analysis.tree->nodes[node].op->unit == unit ? std::optional(analysis.flops[node])
+                                                           : std::nullopt;
+      });
+    };
+    const Expr matmul = flops(spec::Unit::kMatmul);
+    put(name + ".matmul_flops", "flops",
+        "matrix products of one " + name + " step; of attention only the allowed pairs", matmul);
+    put(name + ".vector_flops", "flops", "other arithmetic of one " + name + " step",
+        flops(spec::Unit::kVector));
+    const auto table = [&](const std::vector<Expr>& cells) {
+      return analysis.total([&](NodeId node) { return std::optional(cells[node]); });
+    };
+    put(name + ".weight_bytes", "bytes", "weights read", table(traffic.weights));
+    put(name + ".activation_bytes", "bytes", "activations read and written, unfused",
+        table(traffic.activations));
+    put(name + ".kv_read_bytes", "bytes", "cache read", table(traffic.kv_read));
+    put(name + ".kv_write_bytes", "bytes", "cache written", table(traffic.kv_write));
+    const Expr bytes = analysis.total([&](NodeId node) { return std::optional(traffic.bytes(node)); });
+    put(name + ".bytes", "bytes", "all bytes moved by one " + name + " step", bytes);
+    put(name + ".arithmetic_intensity", "flops_per_byte", "matmul FLOPs per byte moved", matmul / bytes);
+  }
+
+  Bill& bill_;
+  const Analysis& pre_;
+  const Analysis& dec_;
+};
+
+}  // namespace
+
+const Quantity* Bill::find(std::string_view key) const {
+  for (const Quantity& quantity : quantities)
+    if (quantity.key == key) return &quantity;
+  return nullptr;
+}
+
+Result<std::shared_ptr<const Bill>> make_bill(std::shared_ptr<const spec::Library> library,
+                                              std::shared_ptr<const spec::Binding> binding, Dims dims,
+                                              const BillInput& input, const StorageChoice& choice) {
+  auto bill = std::make_shared<Bill>();
+  bill->library = library;
+  bill->binding = binding;
+  bill->input = input;
+  const bool numbers = dims == Dims::kNumbers;
+  const auto walked = [&](graph::Phase phase) -> Result<std::shared_ptr<const Analysis>> {
+    Result<graph::SpecTree> tree = graph::build_tree(*library, *binding, phase);
+    if (!tree) return tree.faults();
+    PhaseBinding at;
+    at.dims = dims;
+    if (numbers) {
+      at.batch = input.batch;
+      if (phase == graph::Phase::kPrefill)
+        at.s_query = at.s_ctx = input.prompt;
+      else
+        at.s_ctx = input.context;
+    }
+    return walk(std::make_shared<const graph::SpecTree>(std::move(*tree)), at);
+  };
+  Result<std::shared_ptr<const Analysis>> prefill = walked(graph::Phase::kPrefill);
+  if (!prefill) return prefill.faults();
+  Result<std::shared_ptr<const Analysis>> decode = walked(graph::Phase::kDecode);
+  if (!decode) return decode.faults();
+  bill->prefill = *prefill;
+  bill->decode = *decode;
+  Result<Storage> storage = storage_of(*bill->prefill, choice);
+  if (!storage) return storage.faults();
+  bill->storage = std::move(*storage);
+  Result<Traffic> pre = traffic_of(*bill->prefill, *bill->prefill, bill->storage);
+  if (!pre) return pre.faults();
+  Result<Traffic> dec = traffic_of(*bill->decode, *bill->prefill, bill->storage);
+  if (!dec) return dec.faults();
+  bill->prefill_traffic = std::move(*pre);
+  bill->decode_traffic = std::move(*dec);
+  Maker(*bill).run();
+  for (const Quantity& quantity : bill->quantities)
+    if (quantity.value.is_error())
+      return base::fault_at(
+          binding->model->at,
+          "quantity '" + quantity.key + "' cannot be evaluated: " + quantity.value.error_text(),
+          "a count that fits 128 bits", "check the config's sizes and the batch and context asked for");
+  return std::shared_ptr<const Bill>(std::move(bill));
+}
+
+std::vector<SymbolValue> bill_symbols(const Bill& bill) {
+  std::vector<SymbolValue> out = symbol_values(*bill.prefill);
+  out.push_back({"B", {bill.input.batch, 1}, "the batch asked for"});
+  out.push_back({"s_query", {bill.input.prompt, 1}, "the prompt length asked for"});
+  out.push_back({"s_ctx", {bill.input.context, 1}, "the decode context asked for"});
+  return out;
+}
+
+}  // namespace archlight::analysis

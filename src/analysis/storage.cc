@@ -1,0 +1,514 @@
+#include "analysis/storage.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <unordered_set>
+
+#include "base/yaml.h"
+
+namespace archlight::analysis {
+namespace {
+
+using base::Dtype;
+using base::fault_at;
+using base::Faults;
+using base::Result;
+using expr::Expr;
+
+std::vector<std::string> split_path(const std::string& text) {
+  std::vector<std::string> out;
+  size_t at = 0;
+  while (at <= text.size() && !text.empty()) {
+    const size_t dot = text.find('.', at);
+    out.push_back(text.substr(at, dot == std::string::npos ? std::string::npos : dot - at));
+    if (dot == std::string::npos) break;
+    at = dot + 1;
+  }
+  return out;
+}
+
+std::string join_path(const std::vector<std::string>& parts) {
+  std::string out;
+  for (const std::string& part : parts) out += (out.empty() ? "" : ".") + part;
+  return out;
+}
+
+// Does a canonical path match a pattern in which '*' stands for one whole segment, or leads as "*." for any
+// prefix?
+bool path_matches(const std::string& pattern, const std::string& path) {
+  const std::vector<std::string> p = split_path(pattern), q = split_path(path);
+  if (p.size() != q.size()) return false;
+  for (size_t i = 0; i < p.size(); ++i)
+    if (p[i] != q[i] && p[i] != "*") return false;
+  return true;
+}
+
+std::string with_indices(const std::string& pattern, const std::vector<int64_t>& values) {
+  std::string out;
+  size_t next = 0;
+  for (char c : pattern) {
+    if (c == '*' && next < values.size())
+      out += std::to_string(values[next++]);
+    else
+      out += c;
+  }
+  return out;
+}
+
+// The declaration's list of untouched modules, made quick to ask.
+class IgnoreList {
+ public:
+  IgnoreList(const std::vector<std::string>& entries, bool by_component) : by_component_(by_component) {
+    for (const std::string& entry : entries) {
+      if (entry.starts_with("re:") || entry.find_first_of("*?") != std::string::npos)
+        patterns_.push_back(entry);
+      else
+        exact_.insert(entry);
+    }
+  }
+  bool empty() const { return exact_.empty() && patterns_.empty(); }
+  bool hits(const std::string& path) const {
+    for (size_t end = path.find('.'); !exact_.empty(); end = path.find('.', end + 1)) {
+      if (exact_.contains(path.substr(0, end))) return true;
+      if (end == std::string::npos) break;
+    }
+    if (by_component_ && !exact_.empty())
+      for (const std::string& part : split_path(path))
+        if (exact_.contains(part)) return true;
+    return std::ranges::any_of(
+        patterns_, [&](const std::string& entry) { return spec::ignores(entry, path, by_component_); });
+  }
+
+ private:
+  bool by_component_;
+  std::unordered_set<std::string> exact_;
+  std::vector<std::string> patterns_;
+};
+
+class Storer {
+ public:
+  Storer(const Analysis& analysis, const StorageChoice& choice)
+      : analysis_(analysis),
+        tree_(*analysis.tree),
+        binding_(*tree_.binding),
+        model_(*binding_.model),
+        choice_(choice) {}
+
+  Result<Storage> run() {
+    if (!model_.adapter.empty()) {
+      Result<const spec::Adapter*> adapter = tree_.library->adapter(model_.adapter, model_.at);
+      if (!adapter) return adapter.faults();
+      adapter_ = *adapter;
+    }
+    plain_dtype();
+    declared();
+    if (!faults_.empty()) return faults_;
+    out_.of_param.resize(analysis_.params.size());
+    overridden_.assign(model_.quant.overrides.size(), false);
+    for (size_t i = 0; i < analysis_.params.size(); ++i) add_param(i);
+    for (size_t i = 0; i < model_.quant.overrides.size(); ++i)
+      if (!overridden_[i] && model_.quant.overrides[i].method.empty() &&
+          hits_nothing(model_.quant.overrides[i]))
+        fail(model_.quant.overrides[i].at,
+             "the override for '" + model_.quant.overrides[i].nodes[0] + "' hits no parameter",
+             "a canonical module path of this model, '*' for each index");
+    for (const spec::BufferDecl& buffer : model_.buffers) add_buffer(buffer);
+    if (!faults_.empty()) return faults_;
+    return std::move(out_);
+  }
+
+ private:
+  void fail(const base::Span& at, std::string wrong, std::string expected = {}, std::string fix = {}) {
+    if (faults_.size() < 50)
+      faults_.push_back(fault_at(at, std::move(wrong), std::move(expected), std::move(fix)));
+  }
+
+  void plain_dtype() {
+    if (choice_.plain_dtype) {
+      out_.plain_dtype = *choice_.plain_dtype;
+      out_.plain_dtype_origin = "the checkpoint's bytes";
+    } else if (binding_.dtype) {
+      out_.plain_dtype = *binding_.dtype;
+      out_.plain_dtype_origin = binding_.dtype_origin;
+    } else if (model_.quant.default_dtype) {
+      out_.plain_dtype = *model_.quant.default_dtype;
+      out_.plain_dtype_origin = "default_dtype of the spec, since the config names none";
+    } else {
+      fail(model_.at, "neither the config nor the spec names a dtype",
+           "torch_dtype in config.json, or default_dtype in quant_context");
+    }
+  }
+
+  // The scheme that the checkpoint's own declaration names.
+  void declared() {
+    const base::Json* declaration = binding_.quant_declaration;
+    std::string origin = binding_.quant_origin;
+    // MLX writes its declaration under a key of its own.
+    if (!declaration)
+      if (const base::Json* found = spec::config_value(model_, *binding_.config, "quantization", &origin);
+          found && found->is_object()) {
+        declaration = found;
+        origin = "config." + origin;
+      }
+    if (!declaration) return;
+    for (const auto& [name, scheme] : tree_.library->quants())
+      if (spec::declares(scheme, *declaration)) {
+        declared_ = &scheme;
+        break;
+      }
+    out_.declared_origin = origin;
+    declaration_ = declaration;
+    if (declared_) {
+      out_.declared_scheme = declared_->name;
+      return;
+    }
+    // A model whose every role names its scheme does not need the declaration.
+    const bool needed = std::ranges::any_of(model_.quant.per_role,
+                                            [](const auto& row) { return row.second.method == "declared"; });
+    if (!needed) return;
+    std::string shown = declaration->dump();
+    if (shown.size() > 160) shown = shown.substr(0, 157) + "...";
+    base::Diagnostic fault =
+        fault_at({std::make_shared<base::SourceText>(base::SourceText{"config.json", {}}), 0, 0, 0},
+                 origin + " declares a quantisation that no file of specs/quant describes: " + shown,
+                 "a scheme of specs/quant", "add specs/quant/<name>.yaml with a declared_by that matches");
+    fault.guard = "not_verifiable";
+    faults_.push_back(std::move(fault));
+  }
+
+  std::vector<std::string> roles_of(const Param& param) {
+    std::vector<std::string> roles = {param.role};
+    for (int call : tree_.calls_around(param.node)) roles.push_back(tree_.calls[call].role);
+    return roles;
+  }
+
+  const spec::QuantChoice* choice_for(const std::vector<std::string>& roles) {
+    for (const std::string& role : roles)
+      for (const auto& [name, row] : model_.quant.per_role)
+        if (name == role) return &row;
+    for (const auto& [name, row] : model_.quant.per_role)
+      if (name == "default") return &row;
+    return nullptr;
+  }
+
+  bool hits_nothing(const spec::QuantOverride& row) {
+    return std::ranges::none_of(row.nodes, [&](const std::string& node) {
+      return std::ranges::any_of(analysis_.params,
+                                 [&](const Param& param) { return path_matches(node, param.path); });
+    });
+  }
+
+  static bool is_matrix(const Param& param) { return param.name == "weight" && param.base_axes.size() == 2; }
+
+  bool in_scope(const spec::QuantScheme& scheme, const Param& param, const std::vector<std::string>& roles) {
+    const auto holds = [](const std::vector<std::string>& list, const std::string& name) {
+      return std::ranges::find(list, name) != list.end();
+    };
+    if (!is_matrix(param) || !holds(scheme.ops, param.op)) return false;
+    if (!scheme.roles.empty() &&
+        !std::ranges::any_of(roles, [&](const std::string& role) { return holds(scheme.roles, role); }))
+      return false;
+    if (holds(scheme.not_roles, param.role)) return false;
+    return !scheme.copies_only || param.copies_call >= 0;
+  }
+
+  void add_param(size_t i) {
+    const Param& param = analysis_.params[i];
+    const std::vector<std::string> roles = roles_of(param);
+    const spec::QuantScheme* scheme = nullptr;
+    const spec::QuantChoice* chosen = choice_for(roles);
+    std::string method = chosen ? chosen->method : "none";
+    std::optional<Dtype> dtype;
+    base::Span at = chosen ? chosen->at : model_.at;
+    for (size_t o = 0; o < model_.quant.overrides.size(); ++o) {
+      const spec::QuantOverride& row = model_.quant.overrides[o];
+      if (std::ranges::none_of(row.nodes,
+                               [&](const std::string& node) { return path_matches(node, param.path); }))
+        continue;
+      overridden_[o] = true;
+      if (!row.method.empty()) method = row.method;
+      if (row.dtype) dtype = row.dtype;
+      at = row.at;
+    }
+    if (method == "declared") {
+      scheme = declared_;
+    } else if (method != "none") {
+      Result<const spec::QuantScheme*> named = tree_.library->quant(method, at);
+      if (!named) {
+        base::append(faults_, named.faults());
+        return;
+      }
+      scheme = *named;
+    }
+    if (scheme && !in_scope(*scheme, param, roles)) scheme = nullptr;
+
+    // Index sets of the path's stars: the layers, then the copies from the outside in.
+    std::vector<std::vector<int64_t>> indices;
+    std::vector<Expr> counts;
+    if (param.group >= 0) {
+      indices.push_back(tree_.groups[param.group].layers);
+      counts.push_back(analysis_.layers[param.group]);
+    }
+    std::vector<int> copied;
+    for (int call : tree_.calls_around(param.node))
+      if (!tree_.calls[call].copies.empty()) copied.insert(copied.begin(), call);
+    for (int call : copied) {
+      std::vector<int64_t> all(static_cast<size_t>(tree_.calls[call].copies_value));
+      for (size_t c = 0; c < all.size(); ++c) all[c] = static_cast<int64_t>(c);
+      indices.push_back(std::move(all));
+      counts.push_back(analysis_.copies[call]);
+    }
+    const CheckpointPath named = checkpoint_path(adapter_, param.path);
+    Expr stack;
+    if (named.stacked && !copied.empty()) {
+      stack = counts.back();
+      indices.pop_back();
+      counts.pop_back();
+    }
+
+    // The ignore list may leave some layers plain.
+    std::vector<int64_t> plain_layers, quantised_layers;
+    if (scheme) {
+      const IgnoreList& ignored = ignore_list_of(*scheme);
+      if (!ignored.empty()) {
+        std::vector<int64_t> values(indices.size(), 0);
+        const size_t layers = param.group >= 0 ? indices[0].size() : 1;
+        for (size_t l = 0; l < layers; ++l) {
+          if (param.group >= 0) values[0] = indices[0][l];
+          const bool hit = ignored.hits(with_indices(named.path, values)) ||
+                           ignored.hits(with_indices(param.path, values));
+          (hit ? plain_layers : quantised_layers).push_back(param.group >= 0 ? indices[0][l] : 0);
+        }
+      } else if (param.group >= 0) {
+        quantised_layers = indices[0];
+      } else {
+        quantised_layers = {0};
+      }
+    }
+    const bool split = !plain_layers.empty() && !quantised_layers.empty();
+    const auto part = [&](const std::vector<int64_t>& layers, const spec::QuantScheme* of) {
+      std::vector<std::vector<int64_t>> own = indices;
+      std::vector<Expr> own_counts = counts;
+      if (split) {
+        own[0] = layers;
+        own_counts[0] = analysis_.pool->constant(static_cast<base::Int128>(layers.size()));
+      }
+      of ? add_quantised(i, param, *of, named, own, own_counts, stack)
+         : add_plain(i, param, named, own, own_counts, stack, dtype);
+    };
+    if (!scheme || quantised_layers.empty()) {
+      part(indices.empty() ? std::vector<int64_t>{} : indices[0], nullptr);
+    } else {
+      part(quantised_layers, scheme);
+      if (split) part(plain_layers, nullptr);
+    }
+  }
+
+  const IgnoreList& ignore_list_of(const spec::QuantScheme& scheme) {
+    const auto it = ignores_.find(scheme.name);
+    if (it != ignores_.end()) return it->second;
+    std::vector<std::string> entries;
+    if (declaration_) entries = spec::ignore_list(scheme, *declaration_);
+    return ignores_.emplace(scheme.name, IgnoreList(entries, scheme.ignore_by_component)).first->second;
+  }
+
+  void push(StoredTensor tensor, size_t param, const std::vector<Expr>& counts) {
+    tensor.param = param;
+    tensor.count = counts.empty() ? analysis_.pool->constant(1) : analysis_.pool->mul(counts);
+    if (const auto it = choice_.tensor_dtype.find(tensor.name);
+        it != choice_.tensor_dtype.end() &&
+        std::ranges::find(tensor.dtypes, it->second) != tensor.dtypes.end())
+      tensor.dtype = it->second;
+    tensor.present = !tensor.optional || choice_.present.contains(tensor.name);
+    out_.of_param[param].push_back(out_.tensors.size());
+    out_.tensors.push_back(std::move(tensor));
+  }
+
+  StoredTensor common(const Param& param, const std::vector<std::vector<int64_t>>& indices) {
+    StoredTensor tensor;
+    tensor.module = param.path;
+    tensor.role = param.role;
+    tensor.apart = param.apart;
+    tensor.indices = indices;
+    tensor.tied = param.tied;
+    tensor.optional = param.tied;
+    return tensor;
+  }
+
+  void add_plain(size_t i, const Param& param, const CheckpointPath& named,
+                 const std::vector<std::vector<int64_t>>& indices, const std::vector<Expr>& counts,
+                 Expr stack, std::optional<Dtype> dtype) {
+    StoredTensor tensor = common(param, indices);
+    // A stacked weight drops the word 'weight': experts.gate_up_proj; its bias is joined as the adapter says.
+    tensor.name = param.name.empty() || (named.stacked && named.join != "." && param.name == "weight")
+                      ? named.path
+                      : named.path + named.join + param.name;
+    tensor.scheme = "none";
+    tensor.dtypes = {dtype.value_or(out_.plain_dtype)};
+    tensor.dtype = tensor.dtypes[0];
+    if (stack) tensor.shape.push_back(stack);
+    tensor.shape.insert(tensor.shape.end(), param.base_axes.begin(), param.base_axes.end());
+    push(std::move(tensor), i, counts);
+  }
+
+  void add_quantised(size_t i, const Param& param, const spec::QuantScheme& scheme,
+                     const CheckpointPath& named, const std::vector<std::vector<int64_t>>& indices,
+                     const std::vector<Expr>& counts, Expr stack) {
+    expr::ExprPool& pool = *analysis_.pool;
+    std::vector<std::pair<std::string, Expr>> names = {{"out", param.base_axes[0]},
+                                                       {"in", param.base_axes[1]}};
+    for (const spec::QuantParam& row : scheme.params) {
+      std::optional<int64_t> value = declared_number(row.key);
+      if (!value) value = declared_number(row.key_or);
+      if (!value && row.has_fallback) value = row.fallback;
+      if (!value) {
+        fail(model_.at,
+             "quant scheme '" + scheme.name + "' needs '" + row.key + "', which the declaration lacks",
+             "a whole number at that key");
+        return;
+      }
+      names.emplace_back(row.name, pool.constant(*value));
+    }
+    for (const spec::StoredPattern& pattern : scheme.tensors) {
+      StoredTensor tensor = common(param, indices);
+      tensor.name = named.path + pattern.suffix;
+      tensor.scheme = scheme.name;
+      tensor.dtypes = pattern.dtypes.empty() ? std::vector<Dtype>{out_.plain_dtype} : pattern.dtypes;
+      tensor.dtype = tensor.dtypes[0];
+      if (!pattern.main && model_.quant.scale_dtype &&
+          std::ranges::find(tensor.dtypes, *model_.quant.scale_dtype) != tensor.dtypes.end())
+        tensor.dtype = *model_.quant.scale_dtype;
+      tensor.main = pattern.main;
+      tensor.optional = tensor.optional || pattern.optional;
+      tensor.count_as = pattern.count_as;
+      tensor.scalar = pattern.scalar;
+      tensor.variable = pattern.variable;
+      // The bias of a layer that has one is the op's own parameter.
+      if (pattern.suffix == ".bias" && std::ranges::any_of(analysis_.params, [&](const Param& other) {
+            return other.path == param.path && other.name == "bias";
+          }))
+        continue;
+      if (stack) tensor.shape.push_back(stack);
+      for (const expr::Formula& axis : pattern.shape) {
+        const Expr value = axis.instantiate(pool, [&](std::string_view name) -> std::optional<Expr> {
+          for (const auto& [key, number] : names)
+            if (key == name) return number;
+          return std::nullopt;
+        });
+        const std::optional<expr::Rational> number = value.constant();
+        if (value.is_error() || (number && !number->is_integer())) {
+          fail(pattern.at,
+               "'" + axis.text() + "' of " + tensor.name + " is " +
+                   (value.is_error() ? value.error_text() : expr::to_text(value)),
+               "a whole number: the weight's width must divide");
+          return;
+        }
+        tensor.shape.push_back(value);
+      }
+      push(std::move(tensor), i, counts);
+    }
+  }
+
+  std::optional<int64_t> declared_number(const std::string& key) {
+    if (!declaration_ || key.empty()) return std::nullopt;
+    const base::Json* at = declaration_;
+    for (const std::string& part : split_path(key)) {
+      if (at->is_object() && at->contains(part))
+        at = &(*at)[part];
+      else if (at->is_array() && part.size() < 6 &&
+               part.find_first_not_of("0123456789") == std::string::npos && std::stoul(part) < at->size())
+        at = &(*at)[std::stoul(part)];
+      else
+        return std::nullopt;
+    }
+    return at->is_number_integer() ? std::optional<int64_t>(at->get<int64_t>()) : std::nullopt;
+  }
+
+  void add_buffer(const spec::BufferDecl& buffer) {
+    StoredTensor tensor;
+    tensor.module = buffer.path;
+    tensor.name = checkpoint_path(adapter_, buffer.path).path;
+    tensor.scheme = "none";
+    tensor.role = "buffer";
+    tensor.dtypes = buffer.dtypes;
+    tensor.dtype = buffer.dtypes[0];
+    tensor.optional = buffer.optional;
+    tensor.main = false;
+    // A buffer of a stack stands in each of its layers, MTP layers apart.
+    std::vector<int64_t> layers;
+    Expr count = analysis_.pool->constant(0);
+    const std::string first = split_path(buffer.path)[0];
+    for (size_t g = 0; g < tree_.groups.size(); ++g)
+      if (tree_.groups[g].stack == first && tree_.groups[g].apart.empty()) {
+        layers.insert(layers.end(), tree_.groups[g].layers.begin(), tree_.groups[g].layers.end());
+        count = count + analysis_.layers[g];
+      }
+    const bool per_layer = buffer.path.find('*') != std::string::npos;
+    if (per_layer && layers.empty()) return;
+    std::ranges::sort(layers);
+    if (per_layer) tensor.indices.push_back(std::move(layers));
+    tensor.count = per_layer ? count : analysis_.pool->constant(1);
+    for (const expr::Formula& axis : buffer.shape) {
+      const Expr value =
+          axis.instantiate(*analysis_.pool, [&](std::string_view name) { return analysis_.dim(name); });
+      if (value.is_error()) {
+        fail(buffer.at,
+             "the shape of buffer '" + buffer.path + "' cannot be evaluated: " + value.error_text(),
+             "dims of the model");
+        return;
+      }
+      tensor.shape.push_back(value);
+    }
+    tensor.scalar = tensor.shape.empty();
+    if (const auto it = choice_.tensor_dtype.find(tensor.name); it != choice_.tensor_dtype.end())
+      tensor.dtype = it->second;
+    tensor.present = !tensor.optional || choice_.present.contains(tensor.name);
+    out_.tensors.push_back(std::move(tensor));
+  }
+
+  const Analysis& analysis_;
+  const graph::SpecTree& tree_;
+  const spec::Binding& binding_;
+  const spec::Model& model_;
+  const StorageChoice& choice_;
+  const spec::Adapter* adapter_ = nullptr;
+  const spec::QuantScheme* declared_ = nullptr;
+  const base::Json* declaration_ = nullptr;
+  std::map<std::string, IgnoreList> ignores_;
+  std::vector<bool> overridden_;
+  Storage out_;
+  Faults faults_;
+};
+
+}  // namespace
+
+Expr StoredTensor::elements() const {
+  expr::ExprPool& pool = *count.pool();
+  if (variable) return pool.constant(0);
+  return shape.empty() ? pool.constant(1) : pool.mul(shape);
+}
+
+Expr StoredTensor::bytes() const {
+  const int bits = base::dtype_bits(dtype);
+  return bits % 8 == 0 ? elements() * (bits / 8) : elements() * bits / 8;
+}
+
+CheckpointPath checkpoint_path(const spec::Adapter* adapter, const std::string& canonical) {
+  if (!adapter) return {canonical};
+  const std::vector<std::string> parts = split_path(canonical);
+  const spec::AdapterRule* best = nullptr;
+  for (const spec::AdapterRule& rule : adapter->rules)
+    if (rule.from.size() <= parts.size() && std::equal(rule.from.begin(), rule.from.end(), parts.begin()) &&
+        (!best || rule.from.size() > best->from.size()))
+      best = &rule;
+  if (!best) return {canonical};
+  std::vector<std::string> to = best->to;
+  to.insert(to.end(), parts.begin() + static_cast<ptrdiff_t>(best->from.size()), parts.end());
+  return {join_path(to), best->join, best->stacked};
+}
+
+Result<Storage> storage_of(const Analysis& analysis, const StorageChoice& choice) {
+  return Storer(analysis, choice).run();
+}
+
+}  // namespace archlight::analysis

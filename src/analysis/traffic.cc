@@ -1,0 +1,172 @@
+#include "analysis/traffic.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/yaml.h"
+
+namespace archlight::analysis {
+
+using base::Dtype;
+using expr::Expr;
+using graph::NodeId;
+
+namespace {
+
+Expr scaled(Expr elements, Dtype dtype) {
+  const int bits = base::dtype_bits(dtype);
+  return bits % 8 == 0 ? elements * (bits / 8) : elements * bits / 8;
+}
+
+Expr product(expr::ExprPool& pool, const Shape& shape) {
+  return shape.empty() ? pool.constant(1) : pool.mul(shape);
+}
+
+// What an operand rests on in memory: itself, or what a view shows; cached entries end the search.
+void roots_of(const graph::SpecTree& tree, NodeId node, std::vector<NodeId>& out) {
+  if (tree.nodes[node].cache || tree.nodes[node].op->traffic != spec::Traffic::kView ||
+      tree.nodes[node].in.empty()) {
+    if (std::ranges::find(out, node) == out.end()) out.push_back(node);
+    return;
+  }
+  for (NodeId in : tree.nodes[node].in) roots_of(tree, in, out);
+}
+
+}  // namespace
+
+Expr Traffic::bytes(NodeId node) const {
+  return weights[node] + activations[node] + kv_read[node] + kv_write[node];
+}
+
+Expr entry_tokens(const Analysis& analysis, const Cache& cache) {
+  expr::ExprPool& pool = *analysis.pool;
+  switch (cache.growth) {
+    case spec::CacheEntry::Growth::kPerToken:
+      return analysis.s_ctx;
+    case spec::CacheEntry::Growth::kWindow:
+      return pool.min(analysis.s_ctx, cache.amount);
+    case spec::CacheEntry::Growth::kRatio:
+      return pool.floor_div(analysis.s_ctx, cache.amount);
+    case spec::CacheEntry::Growth::kFixed:
+      return pool.constant(1);
+  }
+  return {};
+}
+
+Dtype kv_dtype(const spec::Binding& binding, const spec::Library& library, Dtype plain, std::string* origin) {
+  const auto declared = [&](const base::Json* declaration, const std::string& where) -> std::optional<Dtype> {
+    if (!declaration) return std::nullopt;
+    for (const spec::KvFormat& row : library.kv_formats()) {
+      const std::optional<std::string> value = spec::declared_text(*declaration, row.key);
+      if (!value || *value != row.equals) continue;
+      if (origin) *origin = where + "." + row.key + " = " + row.equals;
+      return row.dtype;
+    }
+    return std::nullopt;
+  };
+  if (const std::optional<Dtype> found = declared(binding.quant_declaration, binding.quant_origin))
+    return *found;
+  if (binding.quant_config) {
+    const base::Json* inner = spec::config_value(*binding.model, *binding.quant_config, "quantization");
+    if (const std::optional<Dtype> found = declared(inner, "hf_quant_config.json")) return *found;
+  }
+  if (origin) *origin = "the model's dtype, since the checkpoint declares no cache format";
+  return plain;
+}
+
+base::Result<Traffic> traffic_of(const Analysis& analysis, const Analysis& stored, const Storage& storage) {
+  const graph::SpecTree& tree = *analysis.tree;
+  expr::ExprPool& pool = *analysis.pool;
+  const Expr zero = pool.constant(0);
+  Traffic out;
+  out.activation_dtype = storage.plain_dtype;
+  out.kv_dtype = kv_dtype(*tree.binding, *tree.library, storage.plain_dtype, &out.kv_dtype_origin);
+  for (auto* table : {&out.weights, &out.activations, &out.kv_read, &out.kv_write})
+    table->assign(tree.nodes.size(), zero);
+
+  // Stored bytes by the parameter's path and name, in this analysis's pool.
+  std::map<std::pair<std::string, std::string>, std::vector<size_t>> by_path;  // several: one per layer group
+  for (size_t p = 0; p < stored.params.size(); ++p)
+    by_path[{stored.params[p].path, stored.params[p].name}].push_back(p);
+
+  for (const Param& param : analysis.params) {
+    const auto found = by_path.find({param.path, param.name});
+    const auto group_fits = [&](size_t p) {
+      const int own = param.group, other = stored.params[p].group;
+      return (own < 0) == (other < 0) &&
+             (own < 0 || tree.groups[own].layers == stored.tree->groups[other].layers);
+    };
+    const auto match = found == by_path.end() ? std::vector<size_t>::const_iterator{}
+                                              : std::ranges::find_if(found->second, group_fits);
+    if (found == by_path.end() || match == found->second.end())
+      return base::fault_at(tree.nodes[param.node].decl->at,
+                            "the " + std::string(graph::phase_name(tree.phase)) + " graph reads weight '" +
+                                param.path + "." + param.name + "', which the stored graph lacks",
+                            "a weight that the base component stores");
+    const Param& base_param = stored.params[*match];
+    // Rows that split a group's layers are averaged by their share, exact in the sum over the group.
+    Expr bytes = stored.pool->constant(0), rows = stored.pool->constant(0);
+    for (size_t row : storage.of_param[*match]) {
+      const StoredTensor& tensor = storage.tensors[row];
+      if (!tensor.present && !tensor.tied) continue;
+      bytes = bytes + tensor.bytes() * tensor.count;
+      if (tensor.main) rows = rows + tensor.count;
+    }
+    if (rows.is_zero()) continue;
+    Expr per_copy = bytes / rows;
+    // A stacked tensor holds all copies of its layer.
+    const StoredTensor& first = storage.tensors[storage.of_param[*match][0]];
+    if (base_param.copies_call >= 0 && first.indices.size() < 2)
+      per_copy = per_copy / stored.copies[base_param.copies_call];
+    Expr read = expr::copy_to(per_copy, pool);
+    if (!(param.elements == param.base_elements)) read = read * param.elements / param.base_elements;
+    if (tree.nodes[param.node].op->traffic == spec::Traffic::kGather)
+      read = read * product(pool, analysis.computed[param.node]) / param.base_elements;
+    // Of side-by-side copies, only those that this step's tokens choose.
+    for (int call : tree.calls_around(param.node)) {
+      if (tree.calls[call].copies.empty() || !tree.calls[call].splits_tokens) continue;
+      const Expr copies = analysis.copies[call];
+      const Expr active = tree.calls[call].active.instantiate(
+          pool, [&](std::string_view name) { return analysis.dim(name); });
+      read = read * pool.min(copies, analysis.batch * analysis.s_query * active) / copies;
+    }
+    out.weights[param.node] = out.weights[param.node] + read;
+  }
+
+  std::map<NodeId, const Cache*> caches;
+  for (const Cache& cache : analysis.caches) caches.emplace(cache.node, &cache);
+  std::set<NodeId> charged;
+  for (NodeId id = 0; id < tree.nodes.size(); ++id) {
+    const graph::Node& node = tree.nodes[id];
+    if (const auto own = caches.find(id); own != caches.end())
+      out.kv_write[id] = scaled(product(pool, analysis.computed[id]), out.kv_dtype);
+    if (node.op->traffic == spec::Traffic::kView) continue;
+    for (NodeId operand : node.in) {
+      std::vector<NodeId> roots;
+      roots_of(tree, operand, roots);
+      bool plain = false;
+      for (NodeId root : roots) {
+        if (const auto cache = caches.find(root); cache != caches.end()) {
+          if (!charged.insert(root).second) continue;
+          Expr tokens = entry_tokens(analysis, *cache->second);
+          if (cache->second->growth == spec::CacheEntry::Growth::kWindow)
+            tokens = pool.min(analysis.s_ctx, cache->second->amount + analysis.s_query - 1);
+          out.kv_read[id] =
+              out.kv_read[id] + scaled(analysis.batch * tokens * cache->second->per_token, out.kv_dtype);
+        } else if (tree.nodes[root].op->traffic != spec::Traffic::kOnChip) {
+          plain = true;
+        }
+      }
+      if (plain)
+        out.activations[id] =
+            out.activations[id] + scaled(analysis.elements_read(operand, id), out.activation_dtype);
+    }
+    if (node.op->traffic != spec::Traffic::kOnChip && !node.cache)
+      out.activations[id] =
+          out.activations[id] + scaled(product(pool, analysis.computed[id]), out.activation_dtype);
+  }
+  return out;
+}
+
+}  // namespace archlight::analysis

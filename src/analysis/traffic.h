@@ -1,0 +1,41 @@
+// traffic.h: bytes that one step moves between memory and the processor, as a view over shapes and storage.
+//
+// Rules   Every op reads its operands and writes its output once; nothing is fused but what the op table says
+// stays on
+//         chip (the [query, key] matrix of attention). Views move nothing. A cached entry is read once per
+//         layer, by whichever op meets it first, however many views of it there are. A weight is read once;
+//         of a layer's routed experts, at most as many as the step's tokens choose: min(copies, B * s_query *
+//         active), exact for one token, an upper bound beyond.
+// Window  A step of s_query tokens reads min(s_ctx, window + s_query - 1) entries of a window-capped cache.
+// Units   Bytes per instance of a node; activations in the plain dtype of the checkpoint.
+#pragma once
+
+#include <vector>
+
+#include "analysis/storage.h"
+#include "analysis/walk.h"
+
+namespace archlight::analysis {
+
+struct Traffic {
+  std::vector<expr::Expr> weights, activations, kv_read, kv_write;  // by node; every cell has a value
+  base::Dtype activation_dtype = base::Dtype::kBF16;
+  base::Dtype kv_dtype = base::Dtype::kBF16;
+  std::string kv_dtype_origin;
+
+  expr::Expr bytes(graph::NodeId node) const;
+};
+
+// `stored` is the walk that stores weights (prefill) with its storage; `analysis` may be any phase of the
+// same model.
+base::Result<Traffic> traffic_of(const Analysis& analysis, const Analysis& stored, const Storage& storage);
+
+// Tokens of the context that an entry holds: all of it, at most its window, one in its ratio; 1 for a fixed
+// state.
+expr::Expr entry_tokens(const Analysis& analysis, const Cache& cache);
+
+// The type a checkpoint's cache is kept in.
+base::Dtype kv_dtype(const spec::Binding& binding, const spec::Library& library, base::Dtype plain,
+                     std::string* origin);
+
+}  // namespace archlight::analysis
