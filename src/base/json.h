@@ -14,7 +14,8 @@ namespace archlight::base {
 
 using Json = nlohmann::json;
 
-// Numbers with a fraction or exponent stay doubles; integers are 64-bit.
+// Numbers with a fraction or exponent stay doubles; integers are 64-bit. NaN, Infinity and -Infinity, which Python
+// writes into configs, become the strings of that spelling.
 Result<std::shared_ptr<const Json>> parse_json(const std::string& text, const std::string& shown_as);
 std::string dump_json(const Json& value);
 

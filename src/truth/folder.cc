@@ -180,16 +180,6 @@ std::vector<std::string> numbered_set(const std::vector<std::string>& files) {
   return out.size() == count ? out : std::vector<std::string>();
 }
 
-std::string folder_name(const std::string& folder) {
-  std::filesystem::path path = std::filesystem::path(folder).lexically_normal();
-  if (!path.has_filename()) path = path.parent_path();
-  if (path == "." || path == "..") {
-    std::error_code error;
-    path = std::filesystem::canonical(path, error);
-  }
-  return path.filename().string();
-}
-
 base::Faults read_json(const std::string& path, std::shared_ptr<const base::Json>& into) {
   base::Result<std::string> text = base::read_file(path, kMaxConfigBytes);
   if (!text) return text.faults();
@@ -202,6 +192,16 @@ base::Faults read_json(const std::string& path, std::shared_ptr<const base::Json
 }
 
 }  // namespace
+
+std::string folder_name(const std::string& folder) {
+  std::filesystem::path path = std::filesystem::path(folder).lexically_normal();
+  if (!path.has_filename()) path = path.parent_path();
+  if (path == "." || path == "..") {
+    std::error_code error;
+    path = std::filesystem::canonical(path, error);
+  }
+  return path.filename().string();
+}
 
 base::Faults read_configs(const std::string& folder, Truth& into) {
   base::Faults faults;

@@ -21,6 +21,9 @@ namespace archlight::truth {
 base::Result<Truth> read_folder(const std::string& folder);
 base::Result<Truth> read_tensor_file(const std::string& path);
 
+// The last name of a path; of the folder it stands for where that is "." or "..".
+std::string folder_name(const std::string& folder);
+
 // config.json and hf_quant_config.json of a folder, where they exist.
 base::Faults read_configs(const std::string& folder, Truth& into);
 

@@ -60,29 +60,35 @@ base::Result<Index> parse_index(const std::string& text, const std::string& show
   index.shards = std::move(files);
 
   const auto metadata = root.find("metadata");
-  if (metadata == root.end() || metadata->is_null()) {
-    index.notes.push_back("the index has no metadata, so no total of bytes");
-    return index;
+  faults = read_index_metadata(metadata == root.end() ? nullptr : &*metadata, shown_as, index);
+  if (!faults.empty()) return faults;
+  return index;
+}
+
+base::Faults read_index_metadata(const Json* metadata, const std::string& shown_as, Index& into) {
+  if (metadata == nullptr || metadata->is_null()) {
+    into.notes.push_back("the index has no metadata, so no total of bytes");
+    return {};
   }
   if (!metadata->is_object())
-    return file_fault(shown_as, "the index's metadata is no object", "{\"total_size\": bytes}");
+    return {file_fault(shown_as, "the index's metadata is no object", "{\"total_size\": bytes}")};
   const auto total = metadata->find("total_size");
   if (total == metadata->end()) {
-    index.notes.push_back("the index's metadata has no total_size");
+    into.notes.push_back("the index's metadata has no total_size");
   } else if (total->is_number_unsigned()) {
-    index.total_bytes = total->get<uint64_t>();
+    into.total_bytes = total->get<uint64_t>();
   } else if (total->is_number_float() && total->get<double>() >= 0 &&
              total->get<double>() < 9007199254740992.0 &&
              std::floor(total->get<double>()) == total->get<double>()) {
     // Below 2^53 a float without a fraction is an exact count.
-    index.total_bytes = static_cast<base::Int128>(total->get<double>());
-    index.notes.push_back(
+    into.total_bytes = static_cast<base::Int128>(total->get<double>());
+    into.notes.push_back(
         "the index writes total_size as a float; some writers count a BOOL element as an eighth of a byte");
   } else {
-    return file_fault(shown_as, "the index's total_size is " + short_name(total->dump()),
-                      "a whole number of bytes");
+    return {file_fault(shown_as, "the index's total_size is " + short_name(total->dump()),
+                       "a whole number of bytes")};
   }
-  return index;
+  return {};
 }
 
 }  // namespace archlight::truth

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/int128.h"
+#include "base/json.h"
 #include "base/result.h"
 
 namespace archlight::truth {
@@ -28,6 +29,9 @@ struct Index {
 };
 
 base::Result<Index> parse_index(const std::string& text, const std::string& shown_as);
+
+// What an index says under "metadata" (null when it has none): the total and its oddities.
+base::Faults read_index_metadata(const base::Json* metadata, const std::string& shown_as, Index& into);
 
 // A name that a folder may be asked for: not empty, no '/', no '\', no NUL, not '.' or '..'.
 bool plain_file_name(const std::string& name);

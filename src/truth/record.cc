@@ -207,7 +207,19 @@ Faults parse_shard_rows(const std::string& tsv, const std::string& shown_as, std
   return faults;
 }
 
-Faults apply_source(const Json& source, const std::string& shown_as, Truth& into) {
+std::string repo_of_name(const std::string& name) {
+  const size_t at = name.find("--");
+  if (at == std::string::npos || at == 0 || at + 2 == name.size()) return name;
+  return name.substr(0, at) + "/" + name.substr(at + 2);
+}
+
+RecordedId recorded_id(const std::string& name, const std::string& repo_id_on_hf) {
+  if (repo_id_on_hf.empty() || repo_id_on_hf.find_first_of(" *(") != std::string::npos) return {};
+  if (repo_of_name(name).rfind(repo_id_on_hf + ".", 0) == 0) return {};
+  return {repo_id_on_hf};
+}
+
+Faults apply_source(const Json& source, const std::string& name, const std::string& shown_as, Truth& into) {
   const std::string repo = text_of(source, "repo_id_on_hf"), word = text_of(source, "level");
   const auto row =
       std::find_if(std::begin(kLevels), std::end(kLevels), [&](const LevelRow& r) { return r.word == word; });
@@ -220,12 +232,12 @@ Faults apply_source(const Json& source, const std::string& shown_as, Truth& into
   into.revision = text_of(source, "hub_snapshot");
   if (into.revision == "manual") into.revision.clear();
   if (!row->note.empty()) into.notes.emplace_back(row->note);
-  // A record of something else than the repository itself says so behind its id.
-  if (const size_t space = repo.find(' '); space != std::string::npos) {
-    into.repo = repo.substr(0, space);
-    into.notes.push_back("recorded from: " + repo);
-  } else if (!repo.empty()) {
-    into.repo = repo;
+  into.repo = recorded_id(name, repo).hub_id;
+  if (into.repo.empty()) {
+    into.repo = repo_of_name(name);
+    if (!repo.empty()) into.notes.push_back("recorded from: " + repo);
+  } else if (repo_of_name(name) != name && repo_of_name(name) != into.repo) {
+    into.notes.push_back("filed as " + name + ", recorded from: " + repo);
   }
   for (const char* key : {"surprise", "notes"})
     if (std::string note = text_of(source, key); !note.empty()) into.notes.push_back(std::move(note));
@@ -284,7 +296,8 @@ base::Result<Truth> read_record(const std::string& folder) {
   base::Result<std::shared_ptr<const Json>> source = base::parse_json(*text, source_path);
   if (!source) return source.faults();
   if (!(*source)->is_object()) return file_fault(source_path, "not a JSON object", "a record's source.json");
-  if (Faults faults = apply_source(**source, source_path, truth); !faults.empty()) return faults;
+  if (Faults faults = apply_source(**source, folder_name(folder), source_path, truth); !faults.empty())
+    return faults;
   if (Faults faults = read_configs(folder, truth); !faults.empty()) return faults;
   if (const std::string path = folder + "/shards.tsv"; base::file_exists(path)) {
     base::Result<std::string> shards = base::read_file(path, 16 << 20);

@@ -66,22 +66,16 @@ std::string describe_byte(unsigned char c) {
   return c > 0x20 && c < 0x7f ? fmt::format("'{}'", static_cast<char>(c)) : fmt::format("byte 0x{:02x}", c);
 }
 
+// Where a text that is not UTF-8 stops being it.
 size_t first_bad_utf8(std::string_view text) {
-  size_t low = 0, high = text.size();
-  // The shortest prefix that is bad once at least the 3 bytes of a cut-off character are allowed for.
-  while (low < high) {
-    const size_t middle = low + (high - low) / 2;
-    size_t cut = middle + 1;
-    for (int back = 0;
-         back < 3 && cut > 0 && cut < text.size() && (static_cast<unsigned char>(text[cut]) & 0xc0) == 0x80;
-         ++back)
-      --cut;
-    if (simdjson::validate_utf8(text.data(), cut))
-      low = middle + 1;
-    else
-      high = middle;
+  size_t at = 0;
+  while (at < text.size()) {
+    size_t length = 1;
+    while (length < 4 && at + length < text.size() && (static_cast<unsigned char>(text[at + length]) & 0xc0) == 0x80) ++length;
+    if (!simdjson::validate_utf8(text.data() + at, length)) return at;
+    at += length;
   }
-  return low;
+  return at;
 }
 
 class HeaderReader {
