@@ -1,18 +1,14 @@
 // http.h: GET over HTTP/1.1 with a bound on everything the other side can send.
 //
 // Bounds   Response head 64 KiB, body what the request allows, time as wire.h counts it. A server that drips,
-// never
-//          ends, or answers a range with the whole file costs one timeout or one head, never a download.
+//          never ends, or answers a range with the whole file costs one timeout or one head, not a download.
 // Ranges   A 206 must name the range that was asked, clipped by the file's end at most, and the file's total
-// size.
-//          Anything else, a 200 with the whole file included, ends the exchange at the head.
+//          size. Anything else, a 200 with the whole file included, ends the exchange at the head.
 // Why own  The client of cpp-httplib 0.11.4 matches the status line with a recursive regex and overflows its
-// stack at
-//          100,000 bytes of reason phrase, bounds neither the head nor the time of a whole exchange, and
+//          stack at 100,000 bytes of reason phrase, bounds neither the head nor the time of an exchange, and
 //          raises SIGPIPE.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -60,14 +56,13 @@ std::optional<ContentRange> parse_content_range(std::string_view text);
 // One server, one connection that is kept while both sides like it. Not for two threads at once.
 class HttpConnection {
  public:
-  HttpConnection(double timeout_s, const std::atomic<bool>* stop) : timeout_s_(timeout_s), stop_(stop) {}
+  explicit HttpConnection(const Patience& patience) : patience_(patience) {}
 
   // Each request goes to the same origin. A kept connection that the server closed meanwhile is opened anew.
   HttpReply get(const HttpRequest& request);
 
  private:
-  double timeout_s_;
-  const std::atomic<bool>* stop_;
+  Patience patience_;
   std::unique_ptr<Wire> wire_;
 };
 

@@ -1,9 +1,9 @@
 // url.h: addresses, and the names that become parts of addresses and of cache paths.
 //
 // Names   A repository, a revision and a file name come from a person or from a stranger's JSON. Each passes
-// its
-//         check here before it reaches a URL or a path; '..', '/', control bytes and endless names never do.
-// Errors  name_problem functions return what is wrong in words, or nothing.
+//         its check here before it reaches a URL or a path: no '..', no control byte, no endless name, and a
+//         '/' only where a repository or a revision has one.
+// Errors  The name_problem functions return what is wrong in words, or nothing.
 #pragma once
 
 #include <optional>

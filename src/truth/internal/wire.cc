@@ -52,12 +52,12 @@ std::string handshake_problem(SSL* ssl) {
     return std::string("the certificate is refused: ") + X509_verify_cert_error_string(verdict);
   const unsigned long code = ERR_peek_last_error();
   const char* reason = code ? ERR_reason_error_string(code) : nullptr;
-  return reason ? std::string("the TLS handshake failed: ") + reason : "the TLS handshake was cut off";
+  return std::string("the TLS handshake failed: ") + (reason ? reason : "no reason given");
 }
 
 }  // namespace
 
-Wire::Wire(double timeout_s, const std::atomic<bool>* stop) : timeout_s_(timeout_s), stop_(stop) {
+Wire::Wire(const Patience& patience) : patience_(patience) {
   start();
 }
 
@@ -72,7 +72,7 @@ void Wire::open(const Url& url) {
 }
 
 void Wire::start() {
-  started_ = Clock::now();
+  started_ = moved_ = Clock::now();
   received_ = 0;
 }
 
@@ -130,20 +130,27 @@ bool Wire::read_some(uint64_t length, std::string& out) {
   return true;
 }
 
-double Wire::allowance_s() const {
-  return timeout_s_ + static_cast<double>(received_) / kLeastBytesPerS;
+Wire::Clock::time_point Wire::limit() const {
+  const auto patience = seconds(patience_.timeout_s);
+  const auto at_least_rate = started_ + patience + seconds(static_cast<double>(received_) / kLeastBytesPerS);
+  return std::min({at_least_rate, moved_ + patience, patience_.deadline});
+}
+
+void Wire::check(Clock::time_point until) const {
+  if (patience_.stop && patience_.stop->load()) throw WireFailure{Trouble::kStopped, "stopped"};
+  if (Clock::now() < until) return;
+  throw WireFailure{Trouble::kTimeout, received_ == 0
+                                           ? fmt::format("no answer within {:g} s", patience_.timeout_s)
+                                           : fmt::format("the answer stalled after {} bytes", received_)};
 }
 
 void Wire::wait(short events, std::optional<Clock::time_point> until) {
   for (;;) {
-    if (stop_ && stop_->load()) throw WireFailure{Trouble::kStopped, "stopped"};
-    auto end = started_ + seconds(allowance_s());
-    if (until) end = std::min(end, *until);
+    const auto end = until ? std::min(*until, limit()) : limit();
+    check(end);
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now()).count();
-    if (left <= 0)
-      throw WireFailure{Trouble::kTimeout, fmt::format("no whole answer within {:g} s", allowance_s())};
     pollfd waiting{fd_, events, 0};
-    const int ready = poll(&waiting, 1, static_cast<int>(std::min<long long>(left, 100)));
+    const int ready = poll(&waiting, 1, static_cast<int>(std::clamp<long long>(left, 0, 100)));
     if (ready > 0) return;
     if (ready < 0 && errno != EINTR) throw WireFailure{Trouble::kDropped, std::strerror(errno)};
   }
@@ -163,9 +170,7 @@ void Wire::wait_for_tls(int result, const char* when) {
 
 // One read of up to `most` bytes into the buffer; false at the end of the stream.
 bool Wire::fill(size_t most) {
-  if (stop_ && stop_->load()) throw WireFailure{Trouble::kStopped, "stopped"};
-  if (Clock::now() - started_ > seconds(allowance_s()))
-    throw WireFailure{Trouble::kTimeout, fmt::format("{} bytes within {:g} s", received_, allowance_s())};
+  check(limit());
   const size_t before = buffer_.size();
   buffer_.resize(before + most);
   size_t got = 0;
@@ -192,6 +197,7 @@ bool Wire::fill(size_t most) {
   }
   buffer_.resize(before + got);
   received_ += got;
+  if (got > 0) moved_ = Clock::now();
   return !ended;
 }
 
@@ -224,7 +230,7 @@ void Wire::connect_any(const Url& url) {
     if (reason == EINPROGRESS) {
       const auto now = Clock::now();
       try {
-        wait(POLLOUT, now + (started_ + seconds(timeout_s_) - now) / addresses_left);
+        wait(POLLOUT, now + (limit() - now) / addresses_left);
       } catch (const WireFailure& failure) {
         if (failure.trouble != Trouble::kTimeout) throw;
         problem = "it does not answer";
@@ -254,6 +260,7 @@ void Wire::shake_hands(const Url& url) {
     const int result = SSL_connect(ssl_);
     if (result == 1) return;
     const int error = SSL_get_error(ssl_, result);
+    if (error == SSL_ERROR_SYSCALL) throw WireFailure{Trouble::kDropped, "the TLS handshake was cut off"};
     if (error != SSL_ERROR_WANT_READ && error != SSL_ERROR_WANT_WRITE)
       throw WireFailure{Trouble::kTls, handshake_problem(ssl_)};
     wait(error == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT);

@@ -1,11 +1,9 @@
 // wire.h: one connection to one server, with or without TLS, behind one clock.
 //
-// Time    Every wait ends at the exchange's allowance: timeout_s plus the bytes received over a least rate of
-// 8 KiB/s.
-//         Connecting and the handshake count, so a server that drips bytes gains nothing.
-// TLS     1.2 or later, certificate and host name verified against the system's trust store (OpenSSL itself
-// reads
-//         SSL_CERT_FILE and SSL_CERT_DIR).
+// Time    No wait longer than timeout_s, no average below 8 KiB/s past the first timeout_s, nothing past the
+//         deadline. Connecting and the handshake count, so a server that drips bytes gains nothing.
+// TLS     1.2 or later; certificate and host name verified against the system's trust store, which OpenSSL
+//         finds by itself or by SSL_CERT_FILE and SSL_CERT_DIR.
 // Errors  Thrown as WireFailure inside this room's HTTP code; http.cc turns each into a reply.
 #pragma once
 
@@ -42,10 +40,15 @@ struct WireFailure {
   std::string detail;
 };
 
+struct Patience {
+  double timeout_s = 30;
+  std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
+  const std::atomic<bool>* stop = nullptr;  // ends a running exchange within a tenth of a second
+};
+
 class Wire {
  public:
-  // `stop`, when it becomes true, ends a running exchange within a tenth of a second.
-  Wire(double timeout_s, const std::atomic<bool>* stop);
+  explicit Wire(const Patience& patience);
   ~Wire();
   Wire(const Wire&) = delete;
   Wire& operator=(const Wire&) = delete;
@@ -66,7 +69,9 @@ class Wire {
  private:
   using Clock = std::chrono::steady_clock;
 
-  double allowance_s() const;
+  // The moment by which the exchange must have moved on.
+  Clock::time_point limit() const;
+  void check(Clock::time_point until) const;
   void wait(short events, std::optional<Clock::time_point> until = std::nullopt);
   void wait_for_tls(int result, const char* when);
   bool fill(size_t most);
@@ -76,9 +81,8 @@ class Wire {
   int fd_ = -1;
   SSL* ssl_ = nullptr;
   std::string buffer_;
-  double timeout_s_;
-  const std::atomic<bool>* stop_;
-  Clock::time_point started_;
+  Patience patience_;
+  Clock::time_point started_, moved_;
   uint64_t received_ = 0;
 };
 
