@@ -2,8 +2,9 @@
 // so there
 //         is no recursion and no tree, and a fault knows its byte. A general JSON parser walks about 25
 //         structural characters per tensor; this one reads the same text at memory-like speed and checks it
-//         in the same pass. UTF-8 is checked by simdjson up front. Entries usually stand in the order of
-//         their bytes, so coverage is checked while reading and the rows are sorted only where that fails.
+//         in the same pass. UTF-8 is checked by simdjson up front. Names are hashed while they are read and
+//         checked for duplicates at the end. Entries usually stand in the order of their bytes, so coverage
+//         is checked while reading and the rows are sorted only where that fails.
 #include "truth/safetensors.h"
 
 #include <fmt/format.h>
@@ -11,6 +12,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 #include <unordered_set>
 
@@ -32,14 +34,33 @@ constexpr uint64_t kLengthBytes = 8;
 
 struct Stop {};
 
-// True where one of the word's 8 bytes is a quote, a backslash or a control character. May also be true for a
-// word without one when a lower byte borrows, so a hit is looked at byte by byte.
-bool may_end_string(uint64_t word) {
-  constexpr uint64_t kOnes = 0x0101010101010101ULL, kHigh = 0x8080808080808080ULL;
-  const uint64_t quote = word ^ (kOnes * '"'), slash = word ^ (kOnes * '\\');
-  return ((((quote - kOnes) & ~quote) | ((slash - kOnes) & ~slash) | ((word - kOnes * 0x20) & ~word)) &
-          kHigh) != 0;
+static_assert(std::endian::native == std::endian::little, "words below are read as the file's bytes lie");
+
+constexpr uint64_t kOnes = 0x0101010101010101ULL, kHigh = 0x8080808080808080ULL;
+
+uint64_t load8(const char* at) {
+  uint64_t word;
+  std::memcpy(&word, at, 8);
+  return word;
 }
+
+// The high bit of each byte that is a quote, a backslash or a control character. A borrow can mark bytes
+// above a true one too, so only the lowest mark is to be trusted.
+uint64_t string_ends(uint64_t word) {
+  const uint64_t quote = word ^ (kOnes * '"'), slash = word ^ (kOnes * '\\');
+  return (((quote - kOnes) & ~quote) | ((slash - kOnes) & ~slash) | ((word - kOnes * 0x20) & ~word)) & kHigh;
+}
+
+// The value of 8 digits that were shifted so that the number's last digit is the highest byte, each 0 to 9:
+// pairs, then fours, then all.
+uint64_t eight_digits(uint64_t digits) {
+  digits = (digits * 10 + (digits >> 8)) & 0x00ff00ff00ff00ffULL;
+  digits = (digits * 100 + (digits >> 16)) & 0x0000ffff0000ffffULL;
+  return (digits * 10000 + (digits >> 32)) & 0xffffffffULL;
+}
+
+constexpr std::array<uint64_t, 9> kPowersOfTen = {1,      10,      100,      1000,     10000,
+                                                  100000, 1000000, 10000000, 100000000};
 
 std::string describe_byte(unsigned char c) {
   return c > 0x20 && c < 0x7f ? fmt::format("'{}'", static_cast<char>(c)) : fmt::format("byte 0x{:02x}", c);
@@ -73,13 +94,13 @@ class HeaderReader {
         shard_(shard),
         into_(into),
         first_row_(into.size()),
-        names_(into, json.size() / 160),
         at_(json.data()),
         end_(json.data() + json.size()) {}
 
   Faults read() {
     try {
       read_object();
+      check_names();
       if (faults_.empty()) check_coverage();
     } catch (const Stop&) {
     }
@@ -142,24 +163,23 @@ class HeaderReader {
       if (at_ == end_ || *at_ != '"') stop(at_, "found " + found(), what);
     }
     const char* start = ++at_;
-    for (;;) {
-      while (end_ - at_ >= 8) {
-        uint64_t word;
-        std::memcpy(&word, at_, 8);
-        if (may_end_string(word)) break;
+    while (end_ - at_ >= 8) {
+      const uint64_t ends = string_ends(load8(at_));
+      if (ends == 0) {
         at_ += 8;
+        continue;
       }
-      // At most 8 bytes decide, or the header's last few.
-      for (int i = 0; i < 8; ++i) {
-        if (at_ == end_) stop(start - 1, "a string without its closing quote");
-        const unsigned char c = static_cast<unsigned char>(*at_);
-        if (c == '"') return {start, static_cast<size_t>(at_++ - start)};
-        if (c == '\\') return escaped_string(start, scratch);
-        if (c < 0x20)
-          stop(at_, fmt::format("byte 0x{:02x} inside a string", c),
-               "control characters written as \\u escapes");
-        ++at_;
-      }
+      at_ += std::countr_zero(ends) / 8;
+      break;
+    }
+    for (;; ++at_) {
+      if (at_ == end_) stop(start - 1, "a string without its closing quote");
+      const unsigned char c = static_cast<unsigned char>(*at_);
+      if (c == '"') return {start, static_cast<size_t>(at_++ - start)};
+      if (c == '\\') return escaped_string(start, scratch);
+      if (c < 0x20)
+        stop(at_, fmt::format("byte 0x{:02x} inside a string", c),
+             "control characters written as \\u escapes");
     }
   }
 
@@ -261,10 +281,23 @@ class HeaderReader {
     skip_space();
     const char* start = at_;
     uint64_t value = 0;
+    while (end_ - at_ >= 8 && at_ - start <= 8) {  // 16 digits cannot overflow
+      const uint64_t digits = load8(at_) ^ (kOnes * '0');
+      const uint64_t others = (digits | (digits + kOnes * (0x80 - 10))) & kHigh;
+      if (others == 0) {
+        value = value * kPowersOfTen[8] + eight_digits(digits);
+        at_ += 8;
+        continue;
+      }
+      const int count = std::countr_zero(others) / 8;
+      if (count > 0)
+        value = value * kPowersOfTen[static_cast<size_t>(count)] + eight_digits(digits << (64 - 8 * count));
+      at_ += count;
+      break;
+    }
     for (; at_ != end_ && *at_ >= '0' && *at_ <= '9'; ++at_) {
       const uint64_t digit = static_cast<uint64_t>(*at_ - '0');
-      if (at_ - start >= 19 &&
-          (value > UINT64_MAX / 10 || (value == UINT64_MAX / 10 && digit > UINT64_MAX % 10)))
+      if (value > UINT64_MAX / 10 || (value == UINT64_MAX / 10 && digit > UINT64_MAX % 10))
         stop(start, "a number past 2^64-1", what);
       value = value * 10 + digit;
     }
@@ -313,37 +346,27 @@ class HeaderReader {
     size_t rank = 0;
     uint64_t begin = 0, end = 0;
     int seen = 0;
-    constexpr int kDtype = 1, kShape = 2, kOffsets = 4;
     skip_space();
     do {
       const char* key_place = at_;
-      const std::string_view key = string(key_scratch_, "a key of the entry: dtype, shape or data_offsets");
-      int bit = 0;
-      if (key == "dtype")
-        bit = kDtype;
-      else if (key == "shape")
-        bit = kShape;
-      else if (key == "data_offsets")
-        bit = kOffsets;
-      else
-        stop(key_place,
-             fmt::format("the key '{}' in the entry of tensor '{}'", short_name(key), short_name(name)),
-             "dtype, shape and data_offsets");
+      const int bit = read_key(name);
       if (seen & bit)
-        stop(key_place,
-             fmt::format("the key '{}' stands twice in the entry of tensor '{}'", key, short_name(name)),
-             "it once");
+        stop(key_place, fmt::format("a key stands twice in the entry of tensor '{}'", short_name(name)),
+             "each key once");
       seen |= bit;
-      expect(':', "':' after a key");
       if (bit == kDtype) {
         dtype = read_dtype(name);
       } else if (bit == kShape) {
         rank = read_shape(name);
       } else {
         expect('[', "data_offsets as [begin, end]");
-        begin = whole_number("an offset: a whole number below 2^64");
+        begin = first_offset();
         expect(',', "two offsets");
+        skip_space();
+        end_text_ = at_;
         end = whole_number("an offset: a whole number below 2^64");
+        end_text_size_ = static_cast<size_t>(at_ - end_text_);
+        last_end_read_ = end;
         expect(']', "']' after two offsets");
       }
     } while (another('}', "',' or '}' in an entry"));
@@ -356,15 +379,37 @@ class HeaderReader {
            "dtype, shape and data_offsets");
 
     into_.add(name, dtype, {shape_.data(), rank}, begin, end, shard_);
-    switch (names_.add(static_cast<uint32_t>(into_.size() - 1))) {
-      case NameSet::Added::kNew:
-        break;
-      case NameSet::Added::kDuplicate:
-        stop(place, fmt::format("the tensor '{}' stands twice", short_name(name)), "each name once");
-      case NameSet::Added::kCrowded:
-        stop(place, "thousands of names with one hash", "tensor names as a model has them");
-    }
+    hashes_.push_back(hash_name(name));
     check_entry(name, dtype, rank, begin, end);
+  }
+
+  // Most tensors begin where the one before ended, in the same digits.
+  uint64_t first_offset() {
+    if (end_text_ != nullptr && static_cast<size_t>(end_ - at_) > end_text_size_ &&
+        at_[end_text_size_] == ',' && std::memcmp(at_, end_text_, end_text_size_) == 0) {
+      at_ += end_text_size_;
+      return last_end_read_;
+    }
+    return whole_number("an offset: a whole number below 2^64");
+  }
+
+  static constexpr int kDtype = 1, kShape = 2, kOffsets = 4;
+
+  // The key and its colon. The spelling without spaces is compared whole.
+  int read_key(std::string_view name) {
+    if (end_ - at_ >= 16) {
+      if (std::memcmp(at_, "\"dtype\":", 8) == 0) return at_ += 8, kDtype;
+      if (std::memcmp(at_, "\"shape\":", 8) == 0) return at_ += 8, kShape;
+      if (std::memcmp(at_, "\"data_offsets\":", 15) == 0) return at_ += 15, kOffsets;
+    }
+    const char* place = at_;
+    const std::string_view key = string(key_scratch_, "a key of the entry: dtype, shape or data_offsets");
+    const int bit = key == "dtype" ? kDtype : key == "shape" ? kShape : key == "data_offsets" ? kOffsets : 0;
+    if (bit == 0)
+      stop(place, fmt::format("the key '{}' in the entry of tensor '{}'", short_name(key), short_name(name)),
+           "dtype, shape and data_offsets");
+    expect(':', "':' after a key");
+    return bit;
   }
 
   void read_metadata() {
@@ -465,6 +510,26 @@ class HeaderReader {
     last_end_ = end;
   }
 
+  // After reading, so that the table's slots can be asked for ahead of their use.
+  void check_names() {
+    NameSet names(into_, hashes_.size());
+    for (size_t i = 0; i < hashes_.size(); ++i) {
+      if (i + 8 < hashes_.size()) names.prefetch(hashes_[i + 8]);
+      const uint32_t row = static_cast<uint32_t>(first_row_ + i);
+      switch (names.add(row, hashes_[i])) {
+        case NameSet::Added::kNew:
+          break;
+        case NameSet::Added::kDuplicate:
+          tensor_fault(into_.name(row), "stands twice", "each name once");
+          break;
+        case NameSet::Added::kCrowded:
+          faults_.push_back(
+              file_fault(file_, "hundreds of names with one hash", "tensor names as a model has them"));
+          return;
+      }
+    }
+  }
+
   void check_coverage() {
     uint64_t covered = last_end_;
     std::string_view last = into_.size() > first_row_ ? into_.name(into_.size() - 1) : std::string_view();
@@ -518,7 +583,7 @@ class HeaderReader {
   const uint32_t shard_;
   TensorTable& into_;
   const size_t first_row_;
-  NameSet names_;
+  std::vector<uint64_t> hashes_;
   const char* at_;
   const char* const end_;
   Faults faults_;
@@ -526,6 +591,9 @@ class HeaderReader {
   bool metadata_seen_ = false;
   bool in_order_ = true;
   uint64_t last_end_ = 0;
+  const char* end_text_ = nullptr;
+  size_t end_text_size_ = 0;
+  uint64_t last_end_read_ = 0;
   std::string name_scratch_, key_scratch_, value_scratch_;
   std::array<uint64_t, kMaxRank> shape_ = {};
   std::array<KnownDtype, 24> dtypes_ = {};

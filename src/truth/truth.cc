@@ -34,7 +34,7 @@ void TensorTable::add(std::string_view name, base::Dtype dtype, std::span<const 
   row.begin = begin;
   row.end = end;
   names_.append(name);
-  shapes_.insert(shapes_.end(), shape.begin(), shape.end());
+  for (uint64_t axis : shape) shapes_.push_back(axis);
   rows_.push_back(row);
 }
 

@@ -16,23 +16,26 @@
 
 namespace archlight::truth {
 
+// Sixteen bytes a step: the halves of their 128-bit product, folded.
 inline uint64_t hash_name(std::string_view name) {
-  uint64_t hash = 0x9e3779b97f4a7c15ULL ^ name.size();
+  constexpr uint64_t kFirst = 0x9e3779b97f4a7c15ULL, kSecond = 0xff51afd7ed558ccdULL;
+  uint64_t hash = kFirst ^ name.size();
+  const auto mix = [&](uint64_t a, uint64_t b) {
+    const base::UInt128 product = static_cast<base::UInt128>(a ^ hash) * (b ^ kSecond);
+    hash = static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64) ^ kFirst;
+  };
   const char* at = name.data();
   size_t left = name.size();
-  const auto mix = [&](uint64_t word) {
-    hash = (hash ^ word) * 0xff51afd7ed558ccdULL;
-    hash ^= hash >> 32;
-  };
-  for (; left >= 8; at += 8, left -= 8) {
-    uint64_t word;
-    std::memcpy(&word, at, 8);
-    mix(word);
+  uint64_t words[2];
+  for (; left >= 16; at += 16, left -= 16) {
+    std::memcpy(words, at, 16);
+    mix(words[0], words[1]);
   }
-  uint64_t tail = 0;
-  std::memcpy(&tail, at, left);
-  mix(tail);
-  return hash * 0xc4ceb9fe1a85ec53ULL;
+  words[0] = words[1] = 0;
+  std::memcpy(words, at, left);
+  mix(words[0], words[1]);
+  mix(hash >> 32, hash);
+  return hash;
 }
 
 class NameSet {
@@ -47,10 +50,9 @@ class NameSet {
   }
 
   // Adds row `row`, which the table already holds.
-  Added add(uint32_t row) {
+  Added add(uint32_t row) { return add(row, hash_name(table_.name(row))); }
+  Added add(uint32_t row, uint64_t hash) {
     if (2 * (count_ + 1) > slots_.size()) grow();
-    const std::string_view name = table_.name(row);
-    const uint64_t hash = hash_name(name);
     size_t at = hash & (slots_.size() - 1);
     for (int probe = 0; probe < kMaxProbes; ++probe, at = (at + 1) & (slots_.size() - 1)) {
       Slot& slot = slots_[at];
@@ -59,13 +61,15 @@ class NameSet {
         ++count_;
         return Added::kNew;
       }
-      if (slot.tag == static_cast<uint32_t>(hash >> 32) && table_.name(slot.row) == name) {
+      if (slot.tag == static_cast<uint32_t>(hash >> 32) && table_.name(slot.row) == table_.name(row)) {
         last_found_ = slot.row;
         return Added::kDuplicate;
       }
     }
     return Added::kCrowded;
   }
+
+  void prefetch(uint64_t hash) const { __builtin_prefetch(&slots_[hash & (slots_.size() - 1)]); }
 
   // The row of a name, or -1.
   int64_t find(std::string_view name) const {
