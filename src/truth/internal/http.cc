@@ -176,12 +176,12 @@ bool exchange(Wire& wire, const HttpRequest& request, HttpReply& reply) {
       throw WireFailure{Trouble::kBadRange, fmt::format("{} bytes announced, another number came", length)};
     return keep && (body.length || body.chunked);
   }
-  if (reply.status == 206)
-    throw WireFailure{Trouble::kBadRange, "a part of the file where all of it was asked"};
-  if (reply.status == 200 && request.range)
+  const bool success = reply.status >= 200 && reply.status < 300;
+  if (success && request.range)
     throw WireFailure{Trouble::kIgnoredRange,
                       fmt::format("the whole file instead of {} bytes", request.range->length)};
-  const bool success = reply.status >= 200 && reply.status < 300;
+  if (success && reply.status != 200)
+    malformed(fmt::format("the status {} where the whole file was asked", reply.status));
   const uint64_t most = success ? request.max_body : kMaxErrorBody;
   if (success && body.length && *body.length > most)
     throw WireFailure{Trouble::kTooLarge,

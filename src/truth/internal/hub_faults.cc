@@ -29,7 +29,8 @@ Words trouble_words(const HubTarget& target, const FetchReply& reply) {
     case Trouble::kTimeout:
       return {fmt::format("{}: {}", host, detail), {}, "try again: what was read stays in the cache"};
     case Trouble::kDropped:
-      return {fmt::format("{}: {}", host, detail), "a whole answer", "try again: what was read stays in the cache"};
+      return {fmt::format("{}: {}", host, detail), "a whole answer",
+              "try again: what was read stays in the cache"};
     case Trouble::kBadRange:
       return {fmt::format("{}: {}", host, detail), "the bytes that were asked",
               "try again; if it stays, HF_ENDPOINT or a proxy alters answers"};
@@ -40,16 +41,19 @@ Words trouble_words(const HubTarget& target, const FetchReply& reply) {
     case Trouble::kMalformed:
     case Trouble::kTooLarge:
     case Trouble::kRedirects:
-      return {fmt::format("{}: {}", host, detail), "an answer as the hub gives it", "check HF_ENDPOINT and any proxy"};
+      return {fmt::format("{}: {}", host, detail), "an answer as the hub gives it",
+              "check HF_ENDPOINT and any proxy"};
     case Trouble::kStopped:
-    case Trouble::kNone: break;
+    case Trouble::kNone:
+      break;
   }
   return {fmt::format("{}: the read was stopped", target.page()), {}, {}};
 }
 
 Words missing_words(const HubTarget& target, const std::string& file, std::string_view code) {
   if (code == "EntryNotFound" || (code.empty() && !file.empty()))
-    return {fmt::format("'{}' has no file '{}' at revision '{}' (404)", target.repo, file, target.revision), {},
+    return {fmt::format("'{}' has no file '{}' at revision '{}' (404)", target.repo, file, target.revision),
+            {},
             fmt::format("see {}/tree/{} for what it has", target.page(), target.revision)};
   if (code == "RevisionNotFound")
     return {fmt::format("'{}' has no revision '{}' (404)", target.repo, target.revision),
@@ -69,12 +73,14 @@ Words status_words(const HubTarget& target, const std::string& file, const Fetch
   if (!from_hub)
     return {fmt::format("{} answers {}{}", reply.final_url.authority(), status, after_tries(reply)),
             "the bytes that the hub's redirect leads to", "try again: what was read stays in the cache"};
-  if (code == "GatedRepo" || (status == 403 && code.empty() && !target.has_token))
-    return {fmt::format("'{}' is gated ({})", target.repo, status), "an account that has accepted its licence",
-            target.has_token
-                ? fmt::format("accept the licence at {} with the account that HF_TOKEN belongs to", target.page())
-                : fmt::format("accept the licence at {}, then set HF_TOKEN to a read token from {}", target.page(),
-                              tokens)};
+  const bool refused = status == 401 || status == 403;
+  if (code == "GatedRepo" || (refused && code.empty() && target.gated))
+    return {
+        fmt::format("'{}' is gated ({})", target.repo, status), "an account that has accepted its licence",
+        target.has_token
+            ? fmt::format("accept the licence at {} with the account that HF_TOKEN belongs to", target.page())
+            : fmt::format("accept the licence at {}, then set HF_TOKEN to a read token from {}",
+                          target.page(), tokens)};
   switch (status) {
     case 401:
       if (target.has_token)
@@ -89,18 +95,22 @@ Words status_words(const HubTarget& target, const std::string& file, const Fetch
               "a token with read access to it",
               fmt::format("accept the licence at {} if it has one, or give HF_TOKEN the rights to read it",
                           target.page())};
-    case 404: return missing_words(target, file, code);
-    case 416: return {"the file is shorter than the bytes asked of it (416)", "a safetensors file", {}};
+    case 404:
+      return missing_words(target, file, code);
+    case 416:
+      return {"the file is shorter than the bytes asked of it (416)", "a safetensors file", {}};
     case 429:
-      return {reply.asked_wait_s > 0 ? fmt::format("the hub limits this machine's requests (429) and asks to wait "
-                                                   "{:.0f} s{}",
-                                                   reply.asked_wait_s, after_tries(reply))
-                                     : fmt::format("the hub limits this machine's requests (429){}", after_tries(reply)),
+      return {reply.asked_wait_s > 0
+                  ? fmt::format("the hub limits this machine's requests (429) and asks to wait "
+                                "{:.0f} s{}",
+                                reply.asked_wait_s, after_tries(reply))
+                  : fmt::format("the hub limits this machine's requests (429){}", after_tries(reply)),
               {},
               target.has_token ? "wait, then try again: what was read stays in the cache"
                                : "wait, then try again, or set HF_TOKEN for a higher limit"};
     default:
-      return {fmt::format("the hub answers {}{}{}", status, after_tries(reply), said), {},
+      return {fmt::format("the hub answers {}{}{}", status, after_tries(reply), said),
+              {},
               status >= 500 ? "try again later: what was read stays in the cache" : "check HF_ENDPOINT"};
   }
 }
@@ -109,7 +119,8 @@ Words status_words(const HubTarget& target, const std::string& file, const Fetch
 
 base::Diagnostic hub_fault(const HubTarget& target, const std::string& shown_as, const std::string& file,
                            const FetchReply& reply) {
-  Words words = reply.http.trouble == Trouble::kNone ? status_words(target, file, reply) : trouble_words(target, reply);
+  Words words =
+      reply.http.trouble == Trouble::kNone ? status_words(target, file, reply) : trouble_words(target, reply);
   if (!target.fallback.empty()) words.fix += (words.fix.empty() ? "" : "; ") + target.fallback;
   return not_verifiable(shown_as, std::move(words.wrong), std::move(words.expected), std::move(words.fix));
 }

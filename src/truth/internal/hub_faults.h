@@ -14,6 +14,7 @@ struct HubTarget {
   std::string repo;
   std::string revision;  // as the person said it
   bool has_token = false;
+  bool gated = false;    // the hub's description says so
   std::string fallback;  // "" or advice that names a cached copy
 
   std::string page() const { return endpoint.text() + "/" + repo; }

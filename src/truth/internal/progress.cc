@@ -38,8 +38,8 @@ void Progress::say(const std::string& notice) {
 
 void Progress::show() {
   if (!on_ || total_ == 0) return;
-  const std::string line =
-      fmt::format("{}: {} of {} tensor headers, {:.1f} MB", what_, done_, total_, static_cast<double>(bytes_) / 1e6);
+  const std::string line = fmt::format("{}: {} of {} tensor headers, {:.1f} MB", what_, done_, total_,
+                                       static_cast<double>(bytes_) / 1e6);
   if (terminal_)
     fmt::print(stderr, "\r{}\x1b[K", line);
   else
