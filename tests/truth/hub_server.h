@@ -91,6 +91,8 @@ class FakeHub {
     for (httplib::Server* server : {&hub_, &store_}) {
       server->new_task_queue = [] { return new httplib::ThreadPool(24); };
       server->set_keep_alive_max_count(1000);
+      server->set_tcp_nodelay(
+          true);  // head and body are two writes: without it each answer waits 40 ms for an ACK
     }
     hub_.Get(".*", [this](const httplib::Request& request, httplib::Response& reply) {
       note(false, request);
@@ -248,6 +250,7 @@ class RawServer {
     std::string bytes;
     bool keep = false;
     bool endless = false;  // writes the bytes again and again until the client has enough
+    int pause_ms = 0;      // between those writes
   };
   using Script = std::function<Answer(const std::string& head, int number)>;
 
@@ -311,6 +314,7 @@ class RawServer {
         const ssize_t put = send(client, answer.bytes.data(), answer.bytes.size(), MSG_NOSIGNAL);
         if (put <= 0) break;
         sent_ += static_cast<uint64_t>(put);
+        if (answer.pause_ms > 0) std::this_thread::sleep_for(std::chrono::milliseconds(answer.pause_ms));
       } while (answer.endless && !stop_);
     }
     const std::lock_guard lock(mutex_);
