@@ -9,8 +9,8 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "truth/index.h"
+#include "truth/internal/assemble.h"
 #include "truth/internal/faults.h"
-#include "truth/internal/name_set.h"
 #include "truth/safetensors.h"
 
 namespace archlight::truth {
@@ -49,45 +49,7 @@ base::Faults read_shards(const std::string& folder, const std::vector<std::strin
     const base::Result<uint64_t> size = base::file_size(path);
     into.shards.push_back({shards[shard], size ? std::optional<uint64_t>(*size) : std::nullopt});
   }
-  if (!faults.empty() || shards.size() < 2) return faults;
-  NameSet names(into.tensors, into.tensors.size());
-  for (uint32_t row = 0; row < into.tensors.size() && faults.size() < 20; ++row)
-    if (names.add(row) == NameSet::Added::kDuplicate)
-      faults.push_back(
-          file_fault(folder + "/" + shards[into.tensors.row(row).shard],
-                     fmt::format("the tensor '{}' stands in '{}' too", short_name(into.tensors.name(row)),
-                                 shards[into.tensors.row(names.last_found()).shard]),
-                     "each tensor in one shard"));
-  return faults;
-}
-
-base::Faults compare_index(const std::string& shown_as, const Index& index, const Truth& truth) {
-  base::Faults faults;
-  NameSet names(truth.tensors, truth.tensors.size());
-  for (uint32_t row = 0; row < truth.tensors.size(); ++row) names.add(row);
-  const auto fault = [&](std::string wrong, std::string expected) {
-    if (faults.size() < 20) faults.push_back(file_fault(shown_as, std::move(wrong), std::move(expected)));
-  };
-  for (size_t i = 0; i < index.names.size(); ++i) {
-    const int64_t row = names.find(index.names[i]);
-    const std::string& said = index.shards[index.shard_of[i]];
-    if (row < 0) {
-      fault(fmt::format("weight_map['{}'] is '{}', whose header has no such tensor",
-                        short_name(index.names[i]), said),
-            "the shard that holds it");
-    } else if (const std::string& held = truth.shards[truth.tensors.row(static_cast<size_t>(row)).shard].name;
-               held != said) {
-      fault(fmt::format("weight_map['{}'] is '{}', but the tensor is in '{}'", short_name(index.names[i]),
-                        said, held),
-            "the shard that holds it");
-    }
-  }
-  for (size_t row = 0; row < truth.tensors.size(); ++row)
-    if (!std::binary_search(index.names.begin(), index.names.end(), truth.tensors.name(row)))
-      fault(fmt::format("weight_map lacks the tensor '{}' of '{}'", short_name(truth.tensors.name(row)),
-                        truth.shards[truth.tensors.row(row).shard].name),
-            "every tensor of the shards");
-  return faults;
+  return faults.empty() ? check_distinct(folder + "/", into) : faults;
 }
 
 // At index level: names, total and notes, with the shards' sizes where pointers gave them.
@@ -142,10 +104,7 @@ base::Result<Truth> read_indexed(const std::string& folder, const std::string& i
   if (faults.empty()) faults = compare_index(path, *index, truth);
   if (!faults.empty()) return faults;
   truth.level = Level::kHeader;
-  const base::Int128 total = truth.tensors.total_bytes();
-  if (index->total_bytes && *index->total_bytes != total)
-    truth.notes.push_back(fmt::format("the index's total_size {} is wrong: the headers hold {} bytes",
-                                      base::with_commas(*index->total_bytes), base::with_commas(total)));
+  note_index_total(truth);
   return truth;
 }
 
