@@ -69,7 +69,7 @@ install() {
 configure() {
   local folder=$root/build/$1
   [ ! "$folder/build.ninja" -nt "$root/CMakePresets.json" ] || return 0
-  (cd "$root" && quietly "configure-$1" cmake --preset "$@") || exit 1
+  (cd "$root" && quietly "configure-$1" cmake --preset "$@") || return
   touch "$folder/build.ninja"
 }
 
