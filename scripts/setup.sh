@@ -23,7 +23,7 @@ export CCACHE_BASEDIR=$root
 export LC_ALL=C.UTF-8
 
 say() { printf 'archlight: %s\n' "$*" >&2; }
-fail() { say "$*"; exit 1; }
+fail() { say "$*"; exit "${setup_status:-1}"; }
 
 # quietly NAME COMMAND...: the output goes to build/logs/NAME.log, shown on failure.
 quietly() {
