@@ -23,7 +23,7 @@ export CCACHE_BASEDIR=$root
 export LC_ALL=C.UTF-8
 
 say() { printf 'archlight: %s\n' "$*" >&2; }
-fail() { say "$*"; exit 1; }
+fail() { say "$*"; exit "${setup_status:-1}"; }
 
 # quietly NAME COMMAND...: the output goes to build/logs/NAME.log, shown on failure.
 quietly() {
@@ -69,7 +69,7 @@ install() {
 configure() {
   local folder=$root/build/$1
   [ ! "$folder/build.ninja" -nt "$root/CMakePresets.json" ] || return 0
-  (cd "$root" && quietly "configure-$1" cmake --preset "$@") || exit 1
+  (cd "$root" && quietly "configure-$1" cmake --preset "$@") || return
   touch "$folder/build.ninja"
 }
 

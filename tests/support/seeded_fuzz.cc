@@ -197,9 +197,8 @@ void edit(std::string& text, const std::vector<std::string>& corpus, std::mt1993
 
 std::string mutate(const std::string& input, const std::vector<std::string>& corpus, std::mt19937_64& random,
                    size_t max_bytes) {
-  std::string out = input;
   const bool keep_prefix = is_prefixed(input) && below(random, 4) != 0;
-  std::string body = keep_prefix ? out.substr(8) : out;
+  std::string body = keep_prefix ? input.substr(8) : input;
   for (size_t edits = 1 + below(random, 4); edits > 0; --edits) edit(body, corpus, random);
   if (keep_prefix) body.insert(0, 8, '\0');
   if (body.size() > max_bytes) body.resize(max_bytes);

@@ -2,8 +2,8 @@
 //
 // For CI, where a coverage-guided run would be too long: it guards what was found once and the near misses
 // around it. A target fails by ending the process or by letting an exception out, as under libFuzzer. Then
-// the input is written to `findings_folder` and stderr tells seed, number, file and, for a short input, a test
-// to paste.
+// the input is written to `findings_folder` and stderr tells seed, number, file and, for a short input, a
+// test to paste.
 #pragma once
 
 #include <cstddef>
