@@ -62,9 +62,12 @@ class Walker {
   }
 
  private:
-  void fail(const base::Span& at, std::string wrong, std::string expected = {}, std::string fix = {}) {
-    if (faults_.size() < 100)
-      faults_.push_back(fault_at(at, std::move(wrong), std::move(expected), std::move(fix)));
+  // Geometry is the shape guard's business; what cannot be evaluated at all the analysis guard's.
+  void fail(const base::Span& at, std::string wrong, std::string expected = {}, std::string fix = {},
+            const char* guard = "shape") {
+    if (faults_.size() >= 100) return;
+    faults_.push_back(fault_at(at, std::move(wrong), std::move(expected), std::move(fix)));
+    faults_.back().guard = guard;
   }
 
   void bind_phase() {
@@ -301,7 +304,7 @@ class Walker {
     if (!value.is_error()) return false;
     fail(node.decl->at,
          what + " of node '" + node.name + "' (" + node.path + ") cannot be evaluated: " + value.error_text(),
-         "names bound by the node's dims, its operands or the model's dims");
+         "names bound by the node's dims, its operands or the model's dims", {}, "analysis");
     return true;
   }
 
@@ -383,7 +386,7 @@ class Walker {
       fail(condition.at(),
            "'" + condition.text() + "' has no value: " +
                (value.is_error() ? value.error_text() : "it depends on batch or context"),
-           "a condition over dims");
+           "a condition over dims", {}, "analysis");
     return number && number->num != 0;
   }
 

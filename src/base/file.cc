@@ -57,7 +57,8 @@ Result<std::vector<std::string>> list(const std::string& folder, bool folders) {
   std::vector<std::string> names;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
     std::error_code ignored;
-    if (folders ? it->is_directory(ignored) : it->is_regular_file(ignored)) names.push_back(it->path().filename().string());
+    if (folders ? it->is_directory(ignored) : it->is_regular_file(ignored))
+      names.push_back(it->path().filename().string());
   }
   if (error) return fault(folder, "cannot list the folder: " + error.message());
   std::sort(names.begin(), names.end());
@@ -69,13 +70,16 @@ Result<std::vector<std::string>> list(const std::string& folder, bool folders) {
 Result<std::string> read_file(const std::string& path, uint64_t max_bytes) {
   Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   struct stat info = {};
-  if (file.fd < 0 || fstat(file.fd, &info) != 0) return fault(path, std::string("cannot be read: ") + std::strerror(errno));
+  if (file.fd < 0 || fstat(file.fd, &info) != 0)
+    return fault(path, std::string("cannot be read: ") + std::strerror(errno));
   if (S_ISDIR(info.st_mode)) return fault(path, "is a folder where a file was expected");
   if (!S_ISREG(info.st_mode)) return fault(path, "is not a regular file");
   if (static_cast<uint64_t>(info.st_size) > max_bytes)
-    return fault(path, fmt::format("holds {} bytes, more than the {} this reader takes", info.st_size, max_bytes));
+    return fault(path,
+                 fmt::format("holds {} bytes, more than the {} this reader takes", info.st_size, max_bytes));
   std::string out;
-  if (!read_up_to(file.fd, 0, static_cast<uint64_t>(info.st_size), out)) return fault(path, std::string("cannot be read: ") + std::strerror(errno));
+  if (!read_up_to(file.fd, 0, static_cast<uint64_t>(info.st_size), out))
+    return fault(path, std::string("cannot be read: ") + std::strerror(errno));
   return out;
 }
 
@@ -88,13 +92,15 @@ Result<std::string> read_file_range(const std::string& path, uint64_t offset, ui
   if (offset > size || length > size - offset)
     return fault(path, fmt::format("bytes {}+{} lie outside the file's {}", offset, length, size));
   std::string out;
-  if (!read_up_to(file.fd, offset, length, out) || out.size() != length) return fault(path, "ended while it was read");
+  if (!read_up_to(file.fd, offset, length, out) || out.size() != length)
+    return fault(path, "ended while it was read");
   return out;
 }
 
 Result<uint64_t> file_size(const std::string& path) {
   struct stat info = {};
-  if (stat(path.c_str(), &info) != 0) return fault(path, std::string("cannot be read: ") + std::strerror(errno));
+  if (stat(path.c_str(), &info) != 0)
+    return fault(path, std::string("cannot be read: ") + std::strerror(errno));
   return static_cast<uint64_t>(info.st_size);
 }
 
@@ -122,7 +128,8 @@ Faults write_file(const std::string& path, std::string_view bytes) {
     if (put <= 0) break;
     done += static_cast<size_t>(put);
   }
-  if (done != bytes.size() || fchmod(file.fd, 0644) != 0 || fsync(file.fd) != 0 || rename(temporary.c_str(), path.c_str()) != 0) {
+  if (done != bytes.size() || fchmod(file.fd, 0644) != 0 || fsync(file.fd) != 0 ||
+      rename(temporary.c_str(), path.c_str()) != 0) {
     const int reason = errno;
     unlink(temporary.c_str());
     return {fault(path, std::string("cannot be written: ") + std::strerror(reason))};
@@ -130,28 +137,35 @@ Faults write_file(const std::string& path, std::string_view bytes) {
   return {};
 }
 
-Result<std::vector<std::string>> list_files(const std::string& folder) { return list(folder, false); }
-Result<std::vector<std::string>> list_folders(const std::string& folder) { return list(folder, true); }
+Result<std::vector<std::string>> list_files(const std::string& folder) {
+  return list(folder, false);
+}
+Result<std::vector<std::string>> list_folders(const std::string& folder) {
+  return list(folder, true);
+}
 
 Result<std::string> zstd_decompress(std::string_view bytes, const std::string& name, uint64_t max_bytes) {
   const std::unique_ptr<ZSTD_DCtx, size_t (*)(ZSTD_DCtx*)> context(ZSTD_createDCtx(), ZSTD_freeDCtx);
   ZSTD_DCtx_setParameter(context.get(), ZSTD_d_windowLogMax, 27);
   std::string out;
   const unsigned long long declared = ZSTD_getFrameContentSize(bytes.data(), bytes.size());
-  if (declared != ZSTD_CONTENTSIZE_UNKNOWN && declared != ZSTD_CONTENTSIZE_ERROR && declared <= max_bytes) out.reserve(declared);
+  if (declared != ZSTD_CONTENTSIZE_UNKNOWN && declared != ZSTD_CONTENTSIZE_ERROR && declared <= max_bytes)
+    out.reserve(declared);
   ZSTD_inBuffer in{bytes.data(), bytes.size(), 0};
   size_t left = 1;
   while (in.pos < in.size || left != 0) {
     const size_t step = std::max<size_t>(out.capacity() - out.size(), 1 << 16);
     const size_t before = out.size();
-    if (before + step > max_bytes + (1 << 16)) return fault(name, fmt::format("unpacks to more than {} bytes", max_bytes));
+    if (before + step > max_bytes + (1 << 16))
+      return fault(name, fmt::format("unpacks to more than {} bytes", max_bytes));
     out.resize(before + step);
     ZSTD_outBuffer sink{out.data() + before, step, 0};
     const size_t in_before = in.pos;
     left = ZSTD_decompressStream(context.get(), &sink, &in);
     out.resize(before + sink.pos);
     if (ZSTD_isError(left)) return fault(name, std::string("is not valid zstd: ") + ZSTD_getErrorName(left));
-    if (left != 0 && in.pos == in.size && sink.pos == 0 && in_before == in.pos) return fault(name, "zstd data ends early");
+    if (left != 0 && in.pos == in.size && sink.pos == 0 && in_before == in.pos)
+      return fault(name, "zstd data ends early");
   }
   return out;
 }
@@ -167,10 +181,11 @@ Result<std::string> home_folder() {
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
   for (fs::path at = program.parent_path(); !error && !at.empty(); at = at.parent_path()) {
-    if (fs::is_directory(at / "specs" / "models", error)) return at.string();
+    if (folder_exists((at / "specs" / "models").string())) return at.string();
     if (at == at.parent_path()) break;
   }
-  return fault(program.string(), "no specs/ folder above the program", "set ARCHLIGHT_HOME to the folder that holds specs/ and snapshots/");
+  return fault(program.string(), "no specs/ folder above the program",
+               "set ARCHLIGHT_HOME to the folder that holds specs/ and snapshots/");
 }
 
 }  // namespace archlight::base

@@ -91,6 +91,11 @@ Result<std::map<std::string, RoleInfo>> parse_roles_table(const Yaml& root) {
 }
 
 Result<std::shared_ptr<Library>> Library::open(const std::string& specs) {
+  return open_with(specs, {});
+}
+
+Result<std::shared_ptr<Library>> Library::open_with(const std::string& specs,
+                                                    const std::map<std::string, std::string>& replaced) {
   std::map<std::string, std::string> files;
   Faults faults;
   const auto take = [&](const std::string& file) {
@@ -114,6 +119,7 @@ Result<std::shared_ptr<Library>> Library::open(const std::string& specs) {
       if (name.ends_with(".yaml")) take(std::string(folder) + "/" + name);
   }
   if (!faults.empty()) return faults;
+  for (const auto& [file, text] : replaced) files.insert_or_assign(file, text);
   return from_texts(files);
 }
 

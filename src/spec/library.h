@@ -35,6 +35,9 @@ class Library {
  public:
   // `specs` is the folder; file names in messages start with specs/.
   static base::Result<std::shared_ptr<Library>> open(const std::string& specs);
+  // The same, with some files replaced or added by their texts: {"models/x.yaml": "..."}.
+  static base::Result<std::shared_ptr<Library>> open_with(const std::string& specs,
+                                                          const std::map<std::string, std::string>& replaced);
   // From texts by file name under specs/, for tests and for specs handed in: {"models/x.yaml": "..."}.
   static base::Result<std::shared_ptr<Library>> from_texts(const std::map<std::string, std::string>& files);
 

@@ -1,0 +1,107 @@
+#include <CLI/CLI.hpp>
+
+#include "cli/commands.h"
+
+namespace archlight::cli {
+
+int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err) {
+  CLI::App app{
+      "What a model is made of and what it costs to serve, every number with its formula and the fact it "
+      "rests on."};
+  app.name("archlight");
+  app.require_subcommand(1);
+  app.footer(
+      "Status: 0 verified or answered, 1 checked and wrong, 2 usage or input error, 3 not verifiable here.\n"
+      "MODEL is a hub id (org/name), a local folder, a .safetensors file's folder, or a snapshot's name.");
+  Options options;
+  GraphOptions shape;
+  std::string model, quantity, target;
+  std::vector<std::string> sources;
+  bool latex = false, dot = false, svg = false;
+  int status = kUsage;
+
+  const auto common = [&](CLI::App* command, bool opens) {
+    command->add_flag("--json", options.json, "print JSON, described under schemas/");
+    if (!opens) return;
+    command->add_flag("--offline", options.offline, "ask no network: snapshots and cache only");
+    command->add_flag("--hub", options.hub_first, "ask the hub even when a snapshot exists");
+    command->add_flag("--quiet", options.quiet, "no progress on stderr");
+    command->add_option("--revision", options.revision, "branch, tag or commit on the hub");
+    command->add_option("--batch", options.input.batch, "requests per step")
+        ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}))
+        ->capture_default_str();
+    command->add_option("--prompt", options.input.prompt, "tokens of the prefill step")
+        ->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000}))
+        ->capture_default_str();
+    command->add_option("--context", options.input.context, "tokens that a decode step attends to")
+        ->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000}))
+        ->capture_default_str();
+  };
+
+  CLI::App* inspect_cmd = app.add_subcommand(
+      "inspect", "the bill: parameters, storage, cache, work of a step, and what it was checked against");
+  inspect_cmd->add_option("MODEL", model)->required();
+  common(inspect_cmd, true);
+  inspect_cmd->callback([&] { status = inspect(model, options, out, err); });
+
+  CLI::App* explain_cmd = app.add_subcommand(
+      "explain", "one quantity's formula, with every symbol's value and where that came from");
+  explain_cmd->add_option("MODEL", model)->required();
+  explain_cmd->add_option("QUANTITY", quantity, "its key; none lists them all");
+  explain_cmd->add_flag("--latex", latex, "formulas as LaTeX");
+  common(explain_cmd, true);
+  explain_cmd->callback([&] { status = explain(model, quantity, latex, options, out, err); });
+
+  CLI::App* validate_cmd =
+      app.add_subcommand("validate", "hold a model, or a spec file against all its snapshots");
+  validate_cmd->add_option("MODEL|SPEC", target)->required();
+  common(validate_cmd, true);
+  validate_cmd->callback([&] { status = validate(target, options, out, err); });
+
+  CLI::App* graph_cmd =
+      app.add_subcommand("graph", "the computation graph, block by block, with shapes on its edges");
+  graph_cmd->add_option("MODEL", model)->required();
+  graph_cmd->add_flag("--dot", dot, "Graphviz source");
+  graph_cmd->add_flag("--svg", svg, "a drawing");
+  graph_cmd->add_option("--phase", shape.phase, "prefill or decode")
+      ->check(CLI::IsMember({"prefill", "decode"}))
+      ->capture_default_str();
+  graph_cmd->add_option("--open", shape.open, "blocks to open, by path; all");
+  graph_cmd->add_option("--depth", shape.depth, "levels that are open anyway")
+      ->check(CLI::Range(0, 20))
+      ->capture_default_str();
+  common(graph_cmd, true);
+  graph_cmd->callback([&] {
+    shape.format = svg ? "svg" : dot ? "dot" : options.json ? "json" : "text";
+    status = graph(model, shape, options, out, err);
+  });
+
+  CLI::App* models_cmd = app.add_subcommand("models", "every model at hand, its evidence, size and cache");
+  common(models_cmd, false);
+  models_cmd->callback([&] { status = models(options, out, err); });
+  CLI::App* ops_cmd = app.add_subcommand("ops", "the table of primitive ops");
+  common(ops_cmd, false);
+  ops_cmd->callback([&] { status = ops(options, out, err); });
+  CLI::App* components_cmd = app.add_subcommand("components", "the component library");
+  common(components_cmd, false);
+  components_cmd->callback([&] { status = components(options, out, err); });
+  CLI::App* quants_cmd = app.add_subcommand("quants", "quantisation schemes and how each is stored");
+  common(quants_cmd, false);
+  quants_cmd->callback([&] { status = quants(options, out, err); });
+
+  CLI::App* snapshots_cmd = app.add_subcommand("snapshots", "published facts that travel with the project");
+  snapshots_cmd->require_subcommand(1);
+  CLI::App* add_cmd = snapshots_cmd->add_subcommand("add", "add a folder or catalogue to snapshots/");
+  add_cmd->add_option("PATH", sources)->required();
+  common(add_cmd, false);
+  add_cmd->callback([&] { status = snapshots_add(sources, options, out, err); });
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error, out, err) == 0 ? 0 : kUsage;
+  }
+  return status;
+}
+
+}  // namespace archlight::cli

@@ -1,0 +1,56 @@
+// commands.h: one function per command. Each prints its answer on `out`, what is wrong on `err`, and returns
+// its status.
+#pragma once
+
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "cli/session.h"
+
+namespace archlight::cli {
+
+struct GraphOptions {
+  std::string format = "text";  // text, json, dot, svg
+  std::string phase = "prefill";
+  std::vector<std::string> open;  // block paths to open; "all"
+  int depth = 1;
+};
+
+int inspect(const std::string& model, const Options& options, std::ostream& out, std::ostream& err);
+int explain(const std::string& model, const std::string& quantity, bool latex, const Options& options,
+            std::ostream& out, std::ostream& err);
+int validate(const std::string& target, const Options& options, std::ostream& out, std::ostream& err);
+int graph(const std::string& model, const GraphOptions& shape, const Options& options, std::ostream& out,
+          std::ostream& err);
+int models(const Options& options, std::ostream& out, std::ostream& err);
+int ops(const Options& options, std::ostream& out, std::ostream& err);
+int components(const Options& options, std::ostream& out, std::ostream& err);
+int quants(const Options& options, std::ostream& out, std::ostream& err);
+int snapshots_add(const std::vector<std::string>& sources, const Options& options, std::ostream& out,
+                  std::ostream& err);
+
+// Parses the command line and runs one command.
+int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err);
+
+// Shared by the commands: an exact value as JSON (an integer, past 64 bits as text, a fraction as a double).
+base::Json json_value(const expr::Rational& value);
+// "671,026,419,200", "3.75".
+std::string text_value(const expr::Rational& value);
+// "671.03 B", "688.57 GB (641.29 GiB)"; empty for small or unit-less values.
+std::string scale_of(const expr::Rational& value, const std::string& unit);
+// Level, verdict, origin, revision, faults, comparisons, guards, remarks.
+base::Json evidence_json(const Session& session);
+std::string evidence_line(const Session& session);
+void print_json(std::ostream& out, const base::Json& value);
+// A fault as JSON: file, line, column, wrong, expected, fix, guard, message.
+base::Json fault_json(const base::Diagnostic& fault);
+// Where there is no answer: {"schema", "faults"} on out under --json, the rendered faults on err otherwise.
+int no_answer(const base::Faults& faults, const Options& options, std::ostream& out, std::ostream& err);
+
+// Rows of text in aligned columns, two spaces apart; a right-aligned column starts its header with '>'.
+std::string table(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows,
+                  const std::string& indent = "");
+
+}  // namespace archlight::cli

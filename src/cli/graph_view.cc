@@ -1,0 +1,210 @@
+#include "cli/graph_view.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "base/yaml.h"
+
+namespace archlight::cli {
+namespace {
+
+using analysis::Analysis;
+using graph::NodeId;
+
+std::string shape_text(const analysis::Shape& shape) {
+  std::string out = "[";
+  for (size_t i = 0; i < shape.size(); ++i) out += (i ? ", " : "") + expr::to_text(shape[i]);
+  return out + "]";
+}
+
+class Viewer {
+ public:
+  Viewer(const Analysis& analysis, const std::vector<std::string>& open, int depth)
+      : analysis_(analysis), tree_(*analysis.tree), open_(open), depth_(depth) {}
+
+  base::Result<GraphView> run() {
+    for (size_t call = 0; call < tree_.calls.size(); ++call) add_call(static_cast<int>(call));
+    for (const std::string& id : open_)
+      if (id != "all" && std::ranges::find(ids_, id) == ids_.end())
+        return base::fault_at({}, "no block '" + id + "' in this model", "a block's path, or all",
+                              base::did_you_mean(id, ids_));
+    for (NodeId node = 0; node < tree_.nodes.size(); ++node) add_node(node);
+    for (NodeId node = 0; node < tree_.nodes.size(); ++node)
+      for (NodeId in : tree_.nodes[node].in) {
+        const int from = visible(in), to = visible(node);
+        if (from == to || from < 0 || to < 0) continue;
+        ViewEdge edge{from, to, shape_text(analysis_.shape[in])};
+        if (std::ranges::none_of(out_.edges, [&](const ViewEdge& e) {
+              return e.from == edge.from && e.to == edge.to && e.shape == edge.shape;
+            }))
+          out_.edges.push_back(std::move(edge));
+      }
+    return std::move(out_);
+  }
+
+ private:
+  bool is_open(const std::string& id, int level) const {
+    return level < depth_ || std::ranges::find(open_, id) != open_.end() ||
+           std::ranges::find(open_, "all") != open_.end() ||
+           std::ranges::any_of(open_, [&](const std::string& wanted) {
+             return wanted.size() > id.size() && wanted.starts_with(id) && wanted[id.size()] == '.';
+           });
+  }
+
+  void add_call(int call) {
+    const graph::Call& c = tree_.calls[call];
+    const bool group = c.parent < 0 && c.group >= 0 && tree_.groups[c.group].call == call;
+    ViewBox box;
+    const int parent_box = c.parent >= 0 ? box_of_call_[c.parent] : -1;
+    int level = 0;
+    for (int at = c.parent; at >= 0; at = tree_.calls[at].parent) ++level;
+    if (group) {
+      const graph::Group& g = tree_.groups[c.group];
+      box.id = g.stack + (g.label.empty() ? "" : "." + g.label);
+      box.label = box.id;
+      box.kind = "group";
+      box.detail = fmt::format("{} layers, {}", g.layers.size(), c.component->name);
+    } else {
+      box.id = ids_of_call_[c.parent] + "." + c.name;
+      box.label = c.name;
+      box.kind = "call";
+      box.detail = c.component->name + (c.copies.empty() ? "" : fmt::format(" x {}", c.copies_value));
+    }
+    ids_.push_back(box.id);
+    ids_of_call_.push_back(box.id);
+    const bool shown = parent_box < 0 ? c.parent < 0 : out_.boxes[parent_box].open;
+    box.open = shown && is_open(box.id, level);
+    box.parent = parent_box;
+    open_call_.push_back(box.open);
+    if (shown) {
+      box_of_call_.push_back(static_cast<int>(out_.boxes.size()));
+      out_.boxes.push_back(std::move(box));
+    } else {
+      box_of_call_.push_back(parent_box);  // inside a closed box: that box stands for it
+    }
+  }
+
+  void add_node(NodeId id) {
+    const graph::Node& node = tree_.nodes[id];
+    const bool shown = node.call < 0 || (open_call_[node.call] && out_.boxes[box_of_call_[node.call]].open);
+    if (!shown) {
+      box_of_node_.push_back(box_of_call_[node.call]);
+      return;
+    }
+    ViewBox box;
+    box.id = node.call < 0 ? node.name : ids_of_call_[node.call] + "." + node.name;
+    box.label = node.name;
+    box.kind = "op";
+    box.detail = node.op->name;
+    for (const analysis::Param& param : analysis_.params)
+      if (param.node == id)
+        box.detail += " " + (param.name.empty() ? node.name : param.name) + shape_text(param.axes);
+    if (node.cache) box.cache = node.cache->kind;
+    box.parent = node.call < 0 ? -1 : box_of_call_[node.call];
+    box_of_node_.push_back(static_cast<int>(out_.boxes.size()));
+    out_.boxes.push_back(std::move(box));
+  }
+
+  int visible(NodeId node) const { return box_of_node_[node]; }
+
+  const Analysis& analysis_;
+  const graph::SpecTree& tree_;
+  const std::vector<std::string>& open_;
+  int depth_;
+  GraphView out_;
+  std::vector<std::string> ids_, ids_of_call_;
+  std::vector<int> box_of_call_, box_of_node_;
+  std::vector<bool> open_call_;
+};
+
+std::string quoted(const std::string& text) {
+  std::string out = "\"";
+  for (char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    if (c == '\n')
+      out += "\\n";
+    else
+      out += c;
+  }
+  return out + "\"";
+}
+
+}  // namespace
+
+base::Result<GraphView> make_view(const Analysis& analysis, const std::vector<std::string>& open, int depth) {
+  return Viewer(analysis, open, depth).run();
+}
+
+std::string view_text(const GraphView& view) {
+  std::string out;
+  const auto print = [&](auto&& self, int parent, int indent) -> void {
+    for (size_t i = 0; i < view.boxes.size(); ++i) {
+      const ViewBox& box = view.boxes[i];
+      if (box.parent != parent) continue;
+      out += std::string(static_cast<size_t>(indent) * 2, ' ') +
+             (box.kind == "op" ? ""
+              : box.open       ? "- "
+                               : "+ ") +
+             box.label + "  (" + box.detail + ")" +
+             (box.cache.empty() ? "" : "  [cached: " + box.cache + "]") + "\n";
+      std::vector<std::string> ins;
+      for (const ViewEdge& edge : view.edges)
+        if (edge.to == static_cast<int>(i)) ins.push_back(view.boxes[edge.from].label + " " + edge.shape);
+      for (const std::string& in : ins)
+        out += std::string(static_cast<size_t>(indent) * 2 + 4, ' ') + "<- " + in + "\n";
+      if (box.open) self(self, static_cast<int>(i), indent + 1);
+    }
+  };
+  print(print, -1, 0);
+  return out;
+}
+
+std::string view_dot(const GraphView& view, const std::string& title) {
+  std::string out = "digraph model {\n  label=" + quoted(title) +
+                    "; labelloc=t; rankdir=TB; compound=true;\n  node [shape=box, fontname=\"Helvetica\", "
+                    "fontsize=10];\n  edge [fontname=\"Helvetica\", fontsize=8];\n";
+  const auto print = [&](auto&& self, int parent, int indent) -> void {
+    const std::string pad(static_cast<size_t>(indent) * 2, ' ');
+    for (size_t i = 0; i < view.boxes.size(); ++i) {
+      const ViewBox& box = view.boxes[i];
+      if (box.parent != parent) continue;
+      if (box.open) {
+        out += pad + fmt::format("subgraph cluster_{} {{\n{}  label={};\n", i, pad,
+                                 quoted(box.label + " (" + box.detail + ")"));
+        self(self, static_cast<int>(i), indent + 1);
+        out += pad + "}\n";
+      } else {
+        out += pad + fmt::format("b{} [label={}{}];\n", i,
+                                 quoted(box.label + "\n" + box.detail +
+                                        (box.cache.empty() ? "" : "\ncached: " + box.cache)),
+                                 box.kind == "op"
+                                     ? (box.cache.empty() ? "" : ", style=filled, fillcolor=\"#fff3c4\"")
+                                     : ", style=\"rounded,filled\", fillcolor=\"#dbe9f6\"");
+      }
+    }
+  };
+  print(print, -1, 1);
+  for (const ViewEdge& edge : view.edges)
+    out += fmt::format("  b{} -> b{} [label={}];\n", edge.from, edge.to, quoted(edge.shape));
+  return out + "}\n";
+}
+
+base::Json view_json(const GraphView& view) {
+  base::Json out = {{"boxes", base::Json::array()}, {"edges", base::Json::array()}};
+  for (const ViewBox& box : view.boxes) {
+    base::Json row = {
+        {"id", box.id}, {"label", box.label}, {"kind", box.kind}, {"detail", box.detail}, {"open", box.open}};
+    if (box.parent >= 0) row["parent"] = view.boxes[box.parent].id;
+    if (!box.cache.empty()) row["cache"] = box.cache;
+    out["boxes"].push_back(std::move(row));
+  }
+  for (const ViewEdge& edge : view.edges)
+    out["edges"].push_back(
+        {{"from", view.boxes[edge.from].id}, {"to", view.boxes[edge.to].id}, {"shape", edge.shape}});
+  return out;
+}
+
+}  // namespace archlight::cli

@@ -1,0 +1,44 @@
+// graph_view.h: a spec tree as a drawing: which boxes are open, which edges run between what is visible.
+//
+// A closed box stands for all that is in it; an edge carries the shape of the tensor that flows along it, in
+// the tree's own binding. Text, DOT and JSON print this one view.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "analysis/bill.h"
+#include "base/json.h"
+
+namespace archlight::cli {
+
+struct ViewBox {
+  std::string id;      // "layers.ffn_moe.self_attn"
+  std::string label;   // "self_attn"
+  std::string detail;  // "mla_attention", "op linear 7168 -> 1536", "x 58"
+  std::string kind;    // "op", "call", "group"
+  std::string cache;   // what decode keeps of it
+  int parent = -1;     // the open box around it
+  bool open = false;
+};
+
+struct ViewEdge {
+  int from = -1, to = -1;  // boxes
+  std::string shape;
+};
+
+struct GraphView {
+  std::vector<ViewBox> boxes;
+  std::vector<ViewEdge> edges;
+};
+
+// `open` holds box ids, or "all"; boxes above `depth` levels are open anyway.
+base::Result<GraphView> make_view(const analysis::Analysis& analysis, const std::vector<std::string>& open,
+                                  int depth);
+
+std::string view_text(const GraphView& view);
+std::string view_dot(const GraphView& view, const std::string& title);
+base::Json view_json(const GraphView& view);
+
+}  // namespace archlight::cli

@@ -1,0 +1,143 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/units.h"
+#include "cli/commands.h"
+
+namespace archlight::cli {
+namespace {
+
+using analysis::Quantity;
+using base::Json;
+
+std::string join(const std::vector<std::string>& words, const char* with) {
+  std::string out;
+  for (const std::string& word : words) out += (out.empty() ? "" : with) + word;
+  return out;
+}
+
+// A section of the bill: quantities whose keys start with a prefix.
+std::string section(const analysis::Bill& bill, const std::string& title,
+                    const std::vector<std::string>& prefixes) {
+  std::vector<std::vector<std::string>> rows;
+  for (const Quantity& quantity : bill.quantities) {
+    if (std::ranges::none_of(prefixes,
+                             [&](const std::string& prefix) { return quantity.key.starts_with(prefix); }))
+      continue;
+    const expr::Rational value = *quantity.value.constant();
+    if (value.num == 0 && quantity.key != "kv.fixed_state_bytes") continue;
+    rows.push_back({quantity.title, text_value(value),
+                    quantity.unit == "flops_per_byte" ? "FLOP/B" : quantity.unit,
+                    scale_of(value, quantity.unit), quantity.key});
+  }
+  return rows.empty() ? std::string() : title + "\n" + table({"", ">", "", "", ""}, rows, "  ") + "\n";
+}
+
+void print_text(const Session& session, std::ostream& out) {
+  const guard::Report& report = session.report;
+  const std::string shown = session.truth.repo.empty() ? session.asked : session.truth.repo;
+  out << shown << "  (spec " << session.binding->model->name << ")\n";
+  out << "  evidence  " << evidence_line(session) << "\n";
+  out << "  source    " << session.truth.origin
+      << (session.truth.revision.empty() ? "" : ", revision " + session.truth.revision) << "\n";
+  if (report.bill) {
+    const analysis::Bill& bill = *report.bill;
+    std::vector<std::string> stacks;
+    for (const graph::Group& group : bill.prefill->tree->groups)
+      stacks.push_back(fmt::format("{} x {}", group.layers.size(),
+                                   group.label.empty() || group.label == group.stack
+                                       ? group.stack
+                                       : group.stack + " (" + group.label + ")") +
+                       (group.apart.empty() ? "" : ", apart"));
+    out << "  layers    " << join(stacks, "; ") << "\n";
+    out << "  storage   " << base::dtype_name(bill.storage.plain_dtype) << " ("
+        << bill.storage.plain_dtype_origin << ")";
+    std::vector<std::string> schemes;
+    for (const analysis::StoredTensor& tensor : bill.storage.tensors)
+      if (tensor.scheme != "none" && std::ranges::find(schemes, tensor.scheme) == schemes.end())
+        schemes.push_back(tensor.scheme);
+    if (!schemes.empty())
+      out << ", quantised as " << join(schemes, ", ")
+          << (bill.storage.declared_origin.empty() ? "" : " (" + bill.storage.declared_origin + ")");
+    out << "\n  cache     " << base::dtype_name(bill.decode_traffic.kv_dtype) << " ("
+        << bill.decode_traffic.kv_dtype_origin << ")\n\n";
+    out << section(bill, "Parameters", {"params.total", "params.active", "params.role.", "params.apart."});
+    out << section(bill, "Parameters in one layer", {"params.layer."});
+    out << section(bill, "Storage", {"storage."});
+    out << section(bill, "Cache of one request", {"kv."});
+    out << section(bill,
+                   fmt::format("Prefill step: batch {}, {} tokens", bill.input.batch,
+                               base::with_commas(bill.input.prompt)),
+                   {"prefill."});
+    out << section(bill,
+                   fmt::format("Decode step: batch {}, context {}", bill.input.batch,
+                               base::with_commas(bill.input.context)),
+                   {"decode."});
+  }
+  if (!report.comparisons.empty()) {
+    std::vector<std::vector<std::string>> rows;
+    for (const guard::Comparison& row : report.comparisons)
+      rows.push_back({row.what, base::with_commas(row.ours), base::with_commas(row.published),
+                      row.equal() ? "equal" : "DIFFERS by " + base::with_commas(row.ours - row.published),
+                      row.published_source});
+    out << "Reconciled with what was published\n"
+        << table({"", ">spec", ">published", "", "source"}, rows, "  ") << "\n";
+  }
+  std::vector<std::vector<std::string>> rows;
+  for (const guard::GuardRun& row : report.guards)
+    rows.push_back({row.name, row.ran ? base::with_commas(row.checks) : "-",
+                    row.ran ? (row.faults ? base::with_commas(row.faults) + " faults" : "passed")
+                            : "not run: " + row.not_run});
+  out << "Guards\n" << table({"", ">checks", ""}, rows, "  ");
+  for (const std::string& remark : report.remarks) out << "  note: " << remark << "\n";
+  for (const std::string& note : session.truth.notes) out << "  record: " << note << "\n";
+  out << "\nEach number's formula: archlight explain " << session.asked << " KEY\n";
+}
+
+Json to_json(const Session& session) {
+  const guard::Report& report = session.report;
+  Json out = {{"schema", "archlight.inspect/1"},
+              {"model", session.truth.repo.empty() ? session.asked : session.truth.repo},
+              {"spec", session.binding->model->name},
+              {"evidence", evidence_json(session)}};
+  if (!report.bill) return out;
+  const analysis::Bill& bill = *report.bill;
+  out["input"] = {{"batch_requests", bill.input.batch},
+                  {"prompt_tokens", bill.input.prompt},
+                  {"context_tokens", bill.input.context}};
+  out["plain_dtype"] = base::dtype_name(bill.storage.plain_dtype);
+  out["kv_dtype"] = base::dtype_name(bill.decode_traffic.kv_dtype);
+  if (!bill.storage.declared_scheme.empty()) out["declared_scheme"] = bill.storage.declared_scheme;
+  Json quantities = Json::object();
+  for (const Quantity& quantity : bill.quantities)
+    quantities[quantity.key] = {{quantity.unit, json_value(*quantity.value.constant())},
+                                {"title", quantity.title}};
+  out["quantities"] = std::move(quantities);
+  out["groups"] = Json::array();
+  for (const graph::Group& group : bill.prefill->tree->groups)
+    out["groups"].push_back({{"stack", group.stack},
+                             {"kind", group.label},
+                             {"apart", group.apart},
+                             {"layers", group.layers.size()},
+                             {"first_layer", group.layers.front()}});
+  return out;
+}
+
+}  // namespace
+
+int inspect(const std::string& model, const Options& options, std::ostream& out, std::ostream& err) {
+  base::Result<std::shared_ptr<const Session>> session = open_session(model, options);
+  if (!session) return no_answer(session.faults(), options, out, err);
+  if (options.json)
+    print_json(out, to_json(**session));
+  else
+    print_text(**session, out);
+  const guard::Report& report = (*session)->report;
+  if (!options.json) print_faults(err, report.faults);
+  if (report.verdict == guard::Verdict::kWrong) return kWrong;
+  return report.bill ? kVerified : kNotVerifiable;
+}
+
+}  // namespace archlight::cli

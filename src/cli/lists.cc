@@ -1,0 +1,178 @@
+// The listings: models, ops, components, quants; and adding to the snapshots.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "base/yaml.h"
+#include "cli/commands.h"
+#include "truth/snapshot.h"
+
+namespace archlight::cli {
+
+using base::Json;
+
+int models(const Options& options, std::ostream& out, std::ostream& err) {
+  base::Result<std::string> home = base::home_folder();
+  if (!home) return no_answer(home.faults(), options, out, err);
+  base::Result<std::shared_ptr<const spec::Library>> library = open_library();
+  if (!library) return no_answer(library.faults(), options, out, err);
+  base::Result<std::vector<truth::SnapshotInfo>> snapshots = truth::list_snapshots(*home);
+  if (!snapshots) return no_answer(snapshots.faults(), options, out, err);
+  Options offline = options;
+  offline.offline = true;
+  Json rows = Json::array();
+  std::vector<std::vector<std::string>> lines;
+  for (const truth::SnapshotInfo& info : *snapshots) {
+    Json row = {{"snapshot", info.name}, {"repo", info.repo}, {"level", truth::level_name(info.level)}};
+    base::Result<std::shared_ptr<const Session>> session = open_session(info.name, offline, *library);
+    if (!session) {
+      const std::string why = session.faults()[0].wrong;
+      row["missing"] = why;
+      lines.push_back({info.name, "-", std::string(truth::level_name(info.level)), "", "", why});
+    } else {
+      const guard::Report& report = (*session)->report;
+      row["spec"] = (*session)->binding->model->name;
+      row["level"] = truth::level_name(report.level);
+      row["verdict"] = guard::verdict_name(report.verdict);
+      std::string total, kv;
+      if (report.bill) {
+        const expr::Rational parameters = *report.bill->find("params.total")->value.constant(),
+                             per_token = *report.bill->find("kv.bytes_per_token")->value.constant();
+        row["parameters"] = json_value(parameters);
+        row["kv_bytes_per_token"] = json_value(per_token);
+        total = text_value(parameters);
+        kv = text_value(per_token);
+      }
+      std::string why;
+      if (report.verdict != guard::Verdict::kVerified && !report.faults.empty()) why = report.faults[0].wrong;
+      if (!why.empty()) row["why"] = why;
+      lines.push_back({info.name, (*session)->binding->model->name,
+                       std::string(truth::level_name(report.level)) + " " +
+                           std::string(guard::verdict_name(report.verdict)),
+                       total, kv, why.substr(0, 120)});
+    }
+    rows.push_back(std::move(row));
+  }
+  if (options.json)
+    print_json(out, {{"schema", "archlight.models/1"}, {"models", rows}});
+  else
+    out << table({"model", "spec", "evidence", ">parameters", ">KV B/token", ""}, lines);
+  return kVerified;
+}
+
+int ops(const Options& options, std::ostream& out, std::ostream&) {
+  Json rows = Json::array();
+  std::vector<std::vector<std::string>> lines;
+  for (const spec::Op& op : spec::builtin_ops()) {
+    rows.push_back({{"name", op.name},
+                    {"params", op.params_text},
+                    {"flops", op.flops_text},
+                    {"shape", op.shape_text},
+                    {"partial", spec::partial_name(op.partial)},
+                    {"coupled", op.coupled},
+                    {"unit", spec::unit_name(op.unit)},
+                    {"traffic", spec::traffic_name(op.traffic)},
+                    {"source", op.source}});
+    lines.push_back({op.name, op.shape_text, op.params_text, op.flops_text,
+                     std::string(spec::unit_name(op.unit)), std::string(spec::partial_name(op.partial)),
+                     op.coupled, op.source});
+  }
+  if (options.json)
+    print_json(out, {{"schema", "archlight.ops/1"}, {"ops", rows}});
+  else
+    out << table({"op", "shape", "params", "flops", "unit", "partial", "coupled", "source"}, lines);
+  return kVerified;
+}
+
+int components(const Options& options, std::ostream& out, std::ostream& err) {
+  base::Result<std::shared_ptr<const spec::Library>> library = open_library();
+  if (!library) return no_answer(library.faults(), options, out, err);
+  Json rows = Json::array();
+  std::vector<std::vector<std::string>> lines;
+  base::Faults faults;
+  for (const std::string& name : (*library)->component_names()) {
+    base::Result<const spec::Component*> component = (*library)->any_component(name);
+    if (!component) {
+      base::append(faults, component.faults());
+      continue;
+    }
+    std::vector<std::string> used;
+    for (const auto& [model_name, model] : (*library)->models())
+      for (const auto& [slot, filled] : model.components)
+        if (filled == name) used.push_back(model_name);
+    std::string kept, by;
+    Json cache = Json::array();
+    for (const spec::CacheEntry& entry : (*component)->cache) {
+      kept += (kept.empty() ? "" : ", ") + entry.kind;
+      cache.push_back({{"node", entry.node}, {"kind", entry.kind}});
+    }
+    for (const std::string& model : used) by += (by.empty() ? "" : ", ") + model;
+    rows.push_back({{"name", name},
+                    {"role", (*component)->role},
+                    {"nodes", (*component)->graph.size()},
+                    {"cache", cache},
+                    {"draft", (*component)->draft},
+                    {"used_by", used},
+                    {"src", (*component)->src}});
+    lines.push_back(
+        {name, (*component)->role, std::to_string((*component)->graph.size()), kept, by, (*component)->src});
+  }
+  if (!faults.empty()) return no_answer(faults, options, out, err);
+  if (options.json)
+    print_json(out, {{"schema", "archlight.components/1"}, {"components", rows}});
+  else
+    out << table({"component", "role", ">nodes", "cache", "models", "source"}, lines);
+  return kVerified;
+}
+
+int quants(const Options& options, std::ostream& out, std::ostream& err) {
+  base::Result<std::shared_ptr<const spec::Library>> library = open_library();
+  if (!library) return no_answer(library.faults(), options, out, err);
+  Json rows = Json::array();
+  std::vector<std::vector<std::string>> lines;
+  for (const auto& [name, scheme] : (*library)->quants()) {
+    Json tensors = Json::array();
+    std::string stored;
+    for (const spec::StoredPattern& pattern : scheme.tensors) {
+      std::string shape, dtypes;
+      for (const expr::Formula& axis : pattern.shape) shape += (shape.empty() ? "" : ", ") + axis.text();
+      for (base::Dtype dtype : pattern.dtypes)
+        dtypes += (dtypes.empty() ? "" : "|") + std::string(base::dtype_name(dtype));
+      if (dtypes.empty()) dtypes = "model dtype";
+      tensors.push_back({{"suffix", pattern.suffix},
+                         {"dtype", dtypes},
+                         {"shape", pattern.variable ? "known to the file" : "[" + shape + "]"},
+                         {"optional", pattern.optional}});
+      stored += (stored.empty() ? "" : "; ") + pattern.suffix + " " + dtypes + " " +
+                (pattern.variable ? "[...]" : "[" + shape + "]") + (pattern.optional ? "?" : "");
+    }
+    rows.push_back(
+        {{"name", name}, {"label", scheme.label}, {"source", scheme.source}, {"tensors", tensors}});
+    lines.push_back({name, scheme.label, stored});
+  }
+  if (options.json)
+    print_json(out, {{"schema", "archlight.quants/1"}, {"quants", rows}});
+  else
+    out << table({"scheme", "what", "stored"}, lines);
+  return kVerified;
+}
+
+int snapshots_add(const std::vector<std::string>& sources, const Options& options, std::ostream& out,
+                  std::ostream& err) {
+  base::Result<std::string> home = base::home_folder();
+  if (!home) return no_answer(home.faults(), options, out, err);
+  Json written = Json::array();
+  for (const std::string& source : sources) {
+    base::Result<std::vector<std::string>> files = truth::import_snapshot(source, *home + "/snapshots");
+    if (!files) return no_answer(files.faults(), options, out, err);
+    for (const std::string& file : *files) {
+      written.push_back(file);
+      if (!options.json) out << "wrote " << file << "\n";
+    }
+  }
+  if (options.json) print_json(out, {{"schema", "archlight.snapshots_add/1"}, {"files", written}});
+  return kVerified;
+}
+
+}  // namespace archlight::cli

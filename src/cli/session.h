@@ -1,0 +1,46 @@
+// session.h: what every command starts from: a model opened, bound and held against its truth.
+#pragma once
+
+#include <memory>
+#include <ostream>
+#include <string>
+
+#include "guard/verify.h"
+#include "truth/truth.h"
+
+namespace archlight::cli {
+
+// What a command's status says.
+enum Exit { kVerified = 0, kWrong = 1, kUsage = 2, kNotVerifiable = 3 };
+
+struct Options {
+  bool json = false;
+  bool offline = false;
+  bool hub_first = false;
+  bool quiet = false;
+  std::string revision;
+  analysis::BillInput input;
+};
+
+struct Session {
+  std::string asked;
+  truth::Truth truth;
+  std::shared_ptr<const spec::Library> library;
+  std::shared_ptr<const spec::Binding> binding;
+  guard::Report report;
+};
+
+base::Result<std::shared_ptr<const spec::Library>> open_library();
+// Opens MODEL and runs every guard.
+base::Result<std::shared_ptr<const Session>> open_session(const std::string& model, const Options& options);
+// The same with the library at hand, for commands over many models.
+base::Result<std::shared_ptr<const Session>> open_session(const std::string& model, const Options& options,
+                                                          std::shared_ptr<const spec::Library> library);
+// The bill as formulas, under what the guards chose.
+base::Result<std::shared_ptr<const analysis::Bill>> symbolic_bill(const Session& session);
+
+// 2, or 3 when every fault says that the thing cannot be verified here.
+Exit exit_of(const base::Faults& faults);
+void print_faults(std::ostream& err, const base::Faults& faults);
+
+}  // namespace archlight::cli

@@ -1,0 +1,366 @@
+#include "guard/verify.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "guard/analysis_guard.h"
+#include "guard/count.h"
+#include "guard/internal/claims.h"
+#include "guard/weight.h"
+
+namespace archlight::guard {
+namespace {
+
+using analysis::Bill;
+using analysis::StorageChoice;
+using analysis::StoredTensor;
+using base::Dtype;
+using base::Int128;
+using truth::Level;
+
+class Verifier {
+ public:
+  Verifier(std::shared_ptr<const spec::Library> library, std::shared_ptr<const spec::Binding> binding,
+           const truth::Truth& truth, const analysis::BillInput& input)
+      : library_(std::move(library)), binding_(std::move(binding)), truth_(truth), input_(input) {
+    report_.level = truth.level;
+    report_.partial = truth.partial;
+  }
+
+  Report run() {
+    if (!evaluate(report_.choice)) return finish();
+    symbols_agree();
+    phases();
+    switch (truth_.level) {
+      case Level::kHeader:
+        header();
+        break;
+      case Level::kIndex:
+        index();
+        break;
+      case Level::kCount:
+        count();
+        break;
+      case Level::kConfig:
+        skip("weight", "nothing but the config is known of this checkpoint");
+        skip("packing", "nothing but the config is known of this checkpoint");
+        break;
+    }
+    return finish();
+  }
+
+ private:
+  GuardRun& guard(const std::string& name) {
+    const auto it = std::ranges::find(report_.guards, name, &GuardRun::name);
+    if (it != report_.guards.end()) return *it;
+    report_.guards.push_back({name, false, 0, 0, {}});
+    return report_.guards.back();
+  }
+
+  void skip(const std::string& name, std::string why) {
+    GuardRun& run = guard(name);
+    if (!run.ran) run.not_run = std::move(why);
+  }
+
+  void record(const std::string& name, int64_t checks, const base::Faults& faults) {
+    GuardRun& run = guard(name);
+    run.ran = true;
+    run.checks += checks;
+    run.faults += static_cast<int64_t>(faults.size());
+    for (base::Diagnostic fault : faults) {
+      if (fault.guard.empty()) fault.guard = name;
+      report_.faults.push_back(std::move(fault));
+    }
+  }
+
+  bool evaluate(const StorageChoice& choice) {
+    base::Result<std::shared_ptr<const Bill>> bill =
+        analysis::make_bill(library_, binding_, analysis::Dims::kNumbers, input_, choice);
+    if (bill) {
+      report_.bill = *bill;
+      return true;
+    }
+    base::Faults shape, other;
+    for (const base::Diagnostic& fault : bill.faults()) {
+      if (fault.guard == "not_verifiable") {
+        not_verifiable_ = true;
+        report_.faults.push_back(fault);
+      } else {
+        (fault.guard == "shape" ? shape : other).push_back(fault);
+      }
+    }
+    record("shape", 0, shape);
+    if (!other.empty()) record("analysis", 0, other);
+    return false;
+  }
+
+  // Sizes that fit by chance of their numbers must fit as symbols too.
+  void symbols_agree() {
+    record("shape",
+           static_cast<int64_t>(report_.bill->prefill->tree->nodes.size() +
+                                report_.bill->decode->tree->nodes.size()),
+           {});
+    base::Result<std::shared_ptr<const Bill>> symbolic =
+        analysis::make_bill(library_, binding_, analysis::Dims::kFormulas, input_, report_.choice);
+    if (!symbolic) record("shape", 0, symbolic.faults());
+  }
+
+  void phases() {
+    int64_t checks = 0;
+    const base::Faults faults = check_phases(*report_.bill, &checks);
+    record("analysis", checks + static_cast<int64_t>(report_.bill->quantities.size()), faults);
+  }
+
+  void compare(std::string what, std::string unit, Int128 ours, Int128 published, std::string source,
+               bool blocks) {
+    report_.comparisons.push_back({what, unit, ours, published, source});
+    if (ours == published) {
+      record("weight", 1, {});
+    } else if (blocks) {
+      const Int128 off = ours - published;
+      record("weight", 1,
+             {{{std::make_shared<base::SourceText>(base::SourceText{source, {}}), 0, 0, 0},
+               what + " are " + base::with_commas(published) + " as published",
+               base::with_commas(ours) + " by the spec, " + base::with_commas(off < 0 ? -off : off) +
+                   (off < 0 ? " fewer" : " more"),
+               {},
+               "weight"}});
+    } else {
+      report_.remarks.push_back(
+          fmt::format("{} ({}) are {} by the spec and {} there; the stronger evidence above decides", what,
+                      source, base::with_commas(ours), base::with_commas(published)));
+    }
+  }
+
+  Int128 total(auto value_of) const {
+    Int128 sum = 0;
+    for (const StoredTensor& tensor : report_.bill->storage.tensors)
+      if (tensor.present) sum += value_of(tensor);
+    return sum;
+  }
+  Int128 stored_bytes() const {
+    return total([](const StoredTensor& t) { return (t.bytes() * t.count).integer().value_or(0); });
+  }
+
+  // Which optional tensors a list of names holds.
+  std::set<std::string> present_of(const std::vector<std::string_view>& names) const {
+    std::set<std::string> out;
+    internal::Claims claims(report_.bill->storage);
+    for (std::string_view name : names)
+      if (const internal::Claim* claim = claims.take(name)) {
+        const StoredTensor& tensor = report_.bill->storage.tensors[claim->row];
+        if (tensor.optional) out.insert(tensor.name);
+      }
+    return out;
+  }
+
+  void say_present() {
+    for (const std::string& name : report_.choice.present) {
+      const auto tensor = std::ranges::find(report_.bill->storage.tensors, name, &StoredTensor::name);
+      const bool tied = tensor != report_.bill->storage.tensors.end() && tensor->tied;
+      report_.remarks.push_back("stores " + name +
+                                (tied ? ", a copy of the tied embedding table"
+                                      : ", which no op reads or not every exporter writes"));
+    }
+  }
+
+  void header() {
+    std::vector<std::string_view> names;
+    for (size_t i = 0; i < truth_.tensors.size(); ++i) names.push_back(truth_.tensors.name(i));
+    report_.choice.present = present_of(names);
+    choose_header_dtypes();
+    if (!evaluate(report_.choice)) return;
+    say_present();
+    const TensorFaults found = check_tensors(
+        *report_.bill, truth_.tensors, truth_.repo.empty() ? truth_.origin : truth_.repo, truth_.partial);
+    record("weight", found.weight_checks, found.weight);
+    record("packing", found.packing_checks, found.packing);
+    if (!truth_.partial) {
+      compare("stored bytes", "bytes", stored_bytes() + found.variable_bytes, truth_.tensors.total_bytes(),
+              "the tensor headers", true);
+      if (truth_.index_total_bytes)
+        compare("stored bytes", "bytes", stored_bytes() + found.variable_bytes, *truth_.index_total_bytes,
+                "metadata.total_size of the index", false);
+      recorded(false);
+    }
+  }
+
+  // Where the config's dtype or a scheme's first dtype is not what the files hold, the files win, and it is
+  // said.
+  void choose_header_dtypes() {
+    std::map<std::string, std::map<Dtype, int64_t>> seen;  // by stored name
+    std::map<Dtype, int64_t> plain;
+    internal::Claims claims(report_.bill->storage);
+    for (size_t i = 0; i < truth_.tensors.size(); ++i) {
+      const internal::Claim* claim = claims.take(truth_.tensors.name(i));
+      if (!claim) continue;
+      const StoredTensor& tensor = report_.bill->storage.tensors[claim->row];
+      const bool is_plain = tensor.scheme == "none" && tensor.dtypes.size() == 1 &&
+                            tensor.dtypes[0] == report_.bill->storage.plain_dtype;
+      if (is_plain) plain[truth_.tensors.dtype(i)] += 1;
+      if (tensor.dtypes.size() > 1) seen[tensor.name][truth_.tensors.dtype(i)] += 1;
+    }
+    const auto most = [](const std::map<Dtype, int64_t>& counts) {
+      return std::ranges::max_element(counts, {}, &std::pair<const Dtype, int64_t>::second)->first;
+    };
+    if (!plain.empty() && most(plain) != report_.bill->storage.plain_dtype) {
+      report_.choice.plain_dtype = most(plain);
+      say_dtype(most(plain));
+    }
+    for (const auto& [name, counts] : seen) report_.choice.tensor_dtype[name] = most(counts);
+  }
+
+  void say_dtype(Dtype found) {
+    report_.remarks.push_back(fmt::format(
+        "unquantised tensors are {} wide, not {} as {} says; the files win", base::dtype_name(found),
+        base::dtype_name(report_.bill->storage.plain_dtype), report_.bill->storage.plain_dtype_origin));
+  }
+
+  void index() {
+    const std::vector<std::string_view> names(truth_.names.begin(), truth_.names.end());
+    report_.choice.present = present_of(names);
+    if (!evaluate(report_.choice)) return;
+    const TensorFaults found =
+        check_names(*report_.bill, truth_.names, truth_.repo.empty() ? truth_.origin : truth_.repo);
+    record("weight", found.weight_checks, found.weight);
+    skip("packing", "an index has no dtypes or shapes; the total alone speaks for them");
+    if (!truth_.index_total_bytes) {
+      say_present();
+      report_.remarks.push_back("the index records no total_size: names are checked, sizes are not");
+      not_verifiable_ = true;
+    } else {
+      choose_index_dtypes(*truth_.index_total_bytes);
+      if (!evaluate(report_.choice)) return;
+      say_present();
+      compare("stored bytes", "bytes", stored_bytes(), *truth_.index_total_bytes,
+              "metadata.total_size of the index", true);
+    }
+    recorded(false);
+  }
+
+  // Which widths the total allows: the expected ones first, then others of the plain dtype and of tensors
+  // that may have several. Only a combination that meets the total to the byte is taken.
+  void choose_index_dtypes(Int128 published) {
+    if (stored_bytes() == published) return;
+    const Dtype expected = report_.bill->storage.plain_dtype;
+    std::vector<Dtype> plains = {expected};
+    for (Dtype other : {Dtype::kBF16, Dtype::kF32})
+      if (base::dtype_bits(other) != base::dtype_bits(expected)) plains.push_back(other);
+    std::vector<const StoredTensor*> open;
+    for (const StoredTensor& tensor : report_.bill->storage.tensors)
+      if (tensor.present && tensor.dtypes.size() > 1 &&
+          std::ranges::none_of(open, [&](const StoredTensor* t) { return t->name == tensor.name; }))
+        open.push_back(&tensor);
+    // Tensors of one suffix come from one exporter: they change together.
+    std::map<std::string, std::vector<const StoredTensor*>> suffixes;
+    for (const StoredTensor* tensor : open)
+      suffixes[tensor->name.substr(tensor->name.rfind('.') + 1)].push_back(tensor);
+    std::vector<StorageChoice> candidates;
+    for (Dtype plain : plains) {
+      StorageChoice choice = report_.choice;
+      if (plain != expected) choice.plain_dtype = plain;
+      candidates.push_back(choice);
+    }
+    for (const auto& [suffix, tensors] : suffixes) {
+      std::vector<StorageChoice> next;
+      for (const StorageChoice& choice : candidates)
+        for (Dtype dtype : tensors[0]->dtypes) {
+          StorageChoice with = choice;
+          for (const StoredTensor* tensor : tensors) with.tensor_dtype[tensor->name] = dtype;
+          next.push_back(std::move(with));
+        }
+      candidates = std::move(next);
+      if (candidates.size() > 64) return;
+    }
+    for (const StorageChoice& choice : candidates) {
+      base::Result<analysis::Storage> storage = analysis::storage_of(*report_.bill->prefill, choice);
+      if (!storage) continue;
+      Int128 sum = 0;
+      for (const StoredTensor& tensor : storage->tensors)
+        if (tensor.present) sum += (tensor.bytes() * tensor.count).integer().value_or(0);
+      if (sum != published) continue;
+      report_.choice = choice;
+      if (choice.plain_dtype) say_dtype(*choice.plain_dtype);
+      for (const auto& [suffix, tensors] : suffixes)
+        if (const Dtype taken = choice.tensor_dtype.at(tensors[0]->name); taken != tensors[0]->dtype)
+          report_.remarks.push_back(
+              fmt::format("'{}' tensors are as wide as {}: the only choice that meets the total", suffix,
+                          base::dtype_name(taken)));
+      return;
+    }
+  }
+
+  void count() {
+    skip("packing", "a recorded element total has no names, dtypes or shapes");
+    recorded(true);
+  }
+
+  // The hub's element total; it decides which optional tensors are stored only where nothing stronger did.
+  void recorded(bool decides) {
+    if (!truth_.recorded_elements) return;
+    if (decides) {
+      const std::vector<std::set<std::string>> fits =
+          combinations_for(report_.bill->storage, *truth_.recorded_elements);
+      if (fits.size() == 1) {
+        report_.choice.present = fits[0];
+        if (!evaluate(report_.choice)) return;
+        for (const std::string& name : fits[0])
+          report_.remarks.push_back("the recorded total is met only with " + name + " stored");
+      } else if (fits.size() > 1) {
+        report_.remarks.push_back("more than one choice of optional tensors meets the recorded total");
+      }
+    }
+    compare("stored elements, as the hub counts them", "elements",
+            total([](const StoredTensor& t) { return counted_elements(t); }), *truth_.recorded_elements,
+            truth_.recorded_elements_source.empty() ? "the hub's recorded element total"
+                                                    : truth_.recorded_elements_source,
+            decides);
+  }
+
+  Report finish() {
+    const bool wrong = std::ranges::any_of(
+        report_.faults, [](const base::Diagnostic& fault) { return fault.guard != "not_verifiable"; });
+    const bool strong = truth_.level == Level::kHeader || truth_.level == Level::kIndex;
+    if (wrong)
+      report_.verdict = Verdict::kWrong;
+    else if (!report_.faults.empty() || !report_.bill || not_verifiable_ || truth_.partial ||
+             truth_.level == Level::kConfig)
+      report_.verdict = Verdict::kNotVerifiable;
+    else
+      report_.verdict = strong ? Verdict::kVerified : Verdict::kAgrees;
+    std::ranges::sort(report_.guards, {}, &GuardRun::name);
+    return std::move(report_);
+  }
+
+  std::shared_ptr<const spec::Library> library_;
+  std::shared_ptr<const spec::Binding> binding_;
+  const truth::Truth& truth_;
+  analysis::BillInput input_;
+  Report report_;
+  bool not_verifiable_ = false;
+};
+
+}  // namespace
+
+std::string_view verdict_name(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kVerified:
+      return "verified";
+    case Verdict::kAgrees:
+      return "agrees";
+    case Verdict::kWrong:
+      return "wrong";
+    case Verdict::kNotVerifiable:
+      return "not verifiable";
+  }
+  return {};
+}
+
+Report verify(std::shared_ptr<const spec::Library> library, std::shared_ptr<const spec::Binding> binding,
+              const truth::Truth& truth, const analysis::BillInput& input) {
+  return Verifier(std::move(library), std::move(binding), truth, input).run();
+}
+
+}  // namespace archlight::guard

@@ -1,0 +1,64 @@
+// verify.h: holds a model's spec against what upstream published, guard by guard.
+//
+// Guards   shape     the spec's tensors fit together, on symbols as on numbers
+//          analysis  both phases evaluate; decode reads exactly the weights that prefill stores
+//          weight    names, element counts and bytes of every tensor, both ways, and the totals
+//          packing   stored shape and dtype of every tensor, scales and packed words among them
+// Levels   header: every tensor's name, dtype, shape, bytes. index: every name and the exact total. count:
+// the recorded
+//          element total, under the rules of count.h. config: nothing to hold against.
+// Verdict  verified only at header and index level. A partial header cannot verify; it can be wrong.
+// Choices  What only files can tell is read from them and reported: the plain dtype where the config is
+// silent or wrong,
+//          optional tensors that are stored, which of a scheme's dtypes is used.
+// Errors   Every difference names both sides; more than 20 of a kind are counted.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "analysis/bill.h"
+#include "truth/truth.h"
+
+namespace archlight::guard {
+
+enum class Verdict { kVerified, kAgrees, kWrong, kNotVerifiable };
+// kAgrees: everything known agrees, but too little is known to call it verified (count level).
+std::string_view verdict_name(Verdict verdict);
+
+struct Comparison {
+  std::string what;  // "stored bytes"
+  std::string unit;
+  base::Int128 ours = 0;
+  base::Int128 published = 0;
+  std::string published_source;
+  bool equal() const { return ours == published; }
+};
+
+struct GuardRun {
+  std::string name;
+  bool ran = false;
+  int64_t checks = 0;  // single facts compared
+  int64_t faults = 0;
+  std::string not_run;  // why it did not run
+};
+
+struct Report {
+  Verdict verdict = Verdict::kNotVerifiable;
+  truth::Level level = truth::Level::kConfig;
+  bool partial = false;
+  base::Faults faults;
+  std::vector<std::string> remarks;
+  std::vector<Comparison> comparisons;
+  std::vector<GuardRun> guards;
+  analysis::StorageChoice choice;
+  std::shared_ptr<const analysis::Bill>
+      bill;  // numbers, under the choice; null when the spec cannot be evaluated
+};
+
+// Never fails as a whole: what goes wrong is in the report.
+Report verify(std::shared_ptr<const spec::Library> library, std::shared_ptr<const spec::Binding> binding,
+              const truth::Truth& truth, const analysis::BillInput& input = {});
+
+}  // namespace archlight::guard

@@ -1,0 +1,166 @@
+#include "guard/weight.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "guard/internal/claims.h"
+
+namespace archlight::guard {
+namespace {
+
+using base::Diagnostic;
+using base::Faults;
+using internal::Claim;
+using internal::Claims;
+
+constexpr size_t kShown = 20;
+
+// Collects faults of one kind; past the first twenty they are counted.
+class Kind {
+ public:
+  Kind(std::string guard, std::string what) : guard_(std::move(guard)), what_(std::move(what)) {}
+  bool full() {
+    ++count_;
+    return count_ > kShown;
+  }
+  void add(base::Span at, std::string wrong, std::string expected, std::string fix = {}) {
+    faults_.push_back({std::move(at), std::move(wrong), std::move(expected), std::move(fix), guard_});
+  }
+  void finish(Faults& into) {
+    if (count_ > kShown)
+      faults_.push_back({{}, fmt::format("{} more {}", count_ - kShown, what_), "none", {}, guard_});
+    base::append(into, faults_);
+  }
+
+ private:
+  std::string guard_, what_;
+  size_t count_ = 0;
+  Faults faults_;
+};
+
+std::string shape_text(std::span<const uint64_t> shape) {
+  if (shape.empty()) return "scalar";
+  std::string out;
+  for (uint64_t axis : shape) out += (out.empty() ? "" : "x") + std::to_string(axis);
+  return out;
+}
+
+class Checker {
+ public:
+  Checker(const analysis::Bill& bill, const std::string& origin) : bill_(bill), claims_(bill.storage) {
+    file_.source = std::make_shared<base::SourceText>(base::SourceText{origin, {}});
+  }
+
+  base::Span leaf(const analysis::StoredTensor& tensor) const {
+    if (tensor.param == ~size_t{0}) {
+      for (const spec::BufferDecl& buffer : bill_.binding->model->buffers)
+        if (buffer.path == tensor.module) return buffer.at;
+      return bill_.binding->model->at;
+    }
+    return bill_.prefill->tree->nodes[bill_.prefill->params[tensor.param].node].decl->at;
+  }
+
+  void unclaimed(std::string_view name) {
+    if (unclaimed_.full()) return;
+    std::string key;
+    std::vector<int64_t> values;
+    internal::canonical_name(name.substr(0, 400), key, values);
+    if (names_.empty()) names_ = claims_.names();
+    const bool known = std::ranges::binary_search(names_, key);
+    const std::string near = known ? std::string() : base::nearest(key, names_);
+    unclaimed_.add(file_,
+                   "tensor '" + std::string(name.substr(0, 300)) + "' is claimed by no leaf of the spec",
+                   known ? "an index inside the spec's layers and experts"
+                         : "a leaf or buffer of specs/models/" + bill_.binding->model->name + ".yaml",
+                   near.empty() ? std::string() : "the nearest leaf is '" + near + "'");
+  }
+
+  void header(std::string_view name, base::Dtype dtype, std::span<const uint64_t> shape, uint64_t bytes) {
+    Claim* claim = claims_.take(name);
+    ++out_.weight_checks;
+    if (!claim) return unclaimed(name);
+    const analysis::StoredTensor& tensor = bill_.storage.tensors[claim->row];
+    if (tensor.variable) {
+      out_.variable_bytes += static_cast<base::Int128>(bytes);
+      return;
+    }
+    ++out_.packing_checks;
+    const bool same_shape = std::ranges::equal(shape, claim->shape);
+    if (same_shape && dtype == tensor.dtype) return;
+    base::Int128 expected = 1, actual = 1;
+    for (uint64_t axis : claim->shape) expected *= static_cast<base::Int128>(axis);
+    for (uint64_t axis : shape)
+      actual = base::checked_mul(actual, static_cast<base::Int128>(axis)).value_or(-1);
+    const auto side = [](base::Dtype type, std::span<const uint64_t> axes) {
+      return std::string(base::dtype_name(type)) + " " + shape_text(axes);
+    };
+    const std::string wrong =
+        "tensor '" + std::string(name) + "' is " + side(dtype, shape) + " in the checkpoint";
+    const std::string wanted =
+        side(tensor.dtype, claim->shape) + (tensor.scheme == "none" ? "" : " under scheme " + tensor.scheme);
+    if (expected != actual) {
+      if (!wrong_size_.full())
+        wrong_size_.add(leaf(tensor), wrong + fmt::format(", {} elements", base::with_commas(actual)),
+                        wanted + fmt::format(", {} elements", base::with_commas(expected)));
+    } else if (!wrong_packing_.full()) {
+      wrong_packing_.add(leaf(tensor), wrong, wanted);
+    }
+  }
+
+  void name_only(std::string_view name) {
+    ++out_.weight_checks;
+    if (!claims_.take(name)) unclaimed(name);
+  }
+
+  TensorFaults finish(bool partial) {
+    for (Claim& claim : claims_.all()) {
+      const analysis::StoredTensor& tensor = bill_.storage.tensors[claim.row];
+      // A part of a checkpoint may lack anything; an optional tensor may be absent, but as a whole.
+      if (partial || (tensor.optional && claim.seen_count == 0)) continue;
+      out_.weight_checks += static_cast<int64_t>(claim.seen.size());
+      for (size_t i = 0; i < claim.seen.size(); ++i) {
+        if (claim.seen[i] || missing_.full()) continue;
+        missing_.add(leaf(tensor),
+                     "the checkpoint has no tensor '" + Claims::instance_name(tensor, claim, i) +
+                         "', which this leaf stores",
+                     tensor.optional ? "all of its instances or none" : "every leaf stored");
+      }
+    }
+    unclaimed_.finish(out_.weight);
+    missing_.finish(out_.weight);
+    wrong_size_.finish(out_.weight);
+    wrong_packing_.finish(out_.packing);
+    return std::move(out_);
+  }
+
+ private:
+  const analysis::Bill& bill_;
+  Claims claims_;
+  base::Span file_;
+  std::vector<std::string> names_;
+  TensorFaults out_;
+  Kind unclaimed_{"weight", "unclaimed tensors"};
+  Kind missing_{"weight", "leaves without a tensor"};
+  Kind wrong_size_{"weight", "tensors of another size"};
+  Kind wrong_packing_{"packing", "tensors stored in another form"};
+};
+
+}  // namespace
+
+TensorFaults check_tensors(const analysis::Bill& bill, const truth::TensorTable& tensors,
+                           const std::string& origin, bool partial) {
+  Checker checker(bill, origin);
+  for (size_t i = 0; i < tensors.size(); ++i)
+    checker.header(tensors.name(i), tensors.dtype(i), tensors.shape(i), tensors.bytes(i));
+  return checker.finish(partial);
+}
+
+TensorFaults check_names(const analysis::Bill& bill, const std::vector<std::string>& names,
+                         const std::string& origin) {
+  Checker checker(bill, origin);
+  for (const std::string& name : names) checker.name_only(name);
+  return checker.finish(false);
+}
+
+}  // namespace archlight::guard
