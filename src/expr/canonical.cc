@@ -37,6 +37,48 @@ struct Term {
   bool exact;     // `like` has this coefficient too
 };
 
+// Terms up to `end` that follow the run before: those of one sum, in its order, or loose ones.
+struct Run {
+  size_t end;
+  bool sorted;
+};
+
+// Merges runs in pairs until one is left. Adding a term to a long sum, as a total does at every step, costs a
+// binary search and a move instead of a sort.
+template <typename Before>
+void sort_runs(std::pmr::vector<Term>& terms, std::pmr::vector<Run>& runs, Before before) {
+  constexpr std::ptrdiff_t kFew = 8;
+  size_t start = 0;
+  for (const Run& run : runs) {
+    const auto first = terms.begin() + static_cast<std::ptrdiff_t>(start);
+    const auto last = terms.begin() + static_cast<std::ptrdiff_t>(run.end);
+    if (!run.sorted) std::sort(first, last, before);
+    start = run.end;
+  }
+  while (runs.size() > 1) {
+    size_t kept = 0;
+    start = 0;
+    for (size_t i = 0; i < runs.size(); i += 2) {
+      if (i + 1 < runs.size()) {
+        const auto first = terms.begin() + static_cast<std::ptrdiff_t>(start);
+        const auto last = terms.begin() + static_cast<std::ptrdiff_t>(runs[i + 1].end);
+        auto middle = terms.begin() + static_cast<std::ptrdiff_t>(runs[i].end);
+        if (middle - first < last - middle) middle = std::rotate(first, middle, last);
+        if (last - middle <= kFew) {
+          for (; middle != last; ++middle)
+            std::rotate(std::upper_bound(first, middle, *middle, before), middle, middle + 1);
+        } else {
+          std::inplace_merge(first, middle, last, before);
+        }
+      }
+      const size_t end = runs[std::min(i + 1, runs.size() - 1)].end;
+      runs[kept++] = {end, true};
+      start = end;
+    }
+    runs.resize(kept);
+  }
+}
+
 // A power in a product while it is being collected.
 struct Power {
   uint32_t base;
@@ -161,6 +203,7 @@ uint32_t ExprPool::Store::add(Ids in) {
     terms.push_back({coefficient, id, plain});
     return true;
   };
+  Local<Run> runs;
   for (uint32_t id : in) {
     if (is_error(id)) return id;
     const Ids factors = factors_of(id);
@@ -168,8 +211,13 @@ uint32_t ExprPool::Store::add(Ids in) {
       const Rational scale = coefficient_of(id);
       for (uint32_t term : operands(factors[0]))
         if (!take(term, scale)) return fault;
-    } else if (!take(id, {1, 1})) {
-      return fault;
+      runs.values.push_back({terms.size(), true});
+    } else {
+      if (!take(id, {1, 1})) return fault;
+      if (!runs.values.empty() && !runs.values.back().sorted)
+        runs.values.back().end = terms.size();
+      else
+        runs.values.push_back({terms.size(), false});
     }
   }
   const auto same_factors = [this](const Term& a, const Term& b) {
@@ -178,7 +226,7 @@ uint32_t ExprPool::Store::add(Ids in) {
     return std::equal(fa.begin(), fa.end(), fb.begin(), fb.end());
   };
   const auto before = [this](const Term& a, const Term& b) { return compare_terms(a.like, b.like) < 0; };
-  if (!std::is_sorted(terms.begin(), terms.end(), before)) std::sort(terms.begin(), terms.end(), before);
+  sort_runs(terms, runs.values, before);
   size_t kept = 0;
   for (size_t i = 0; i < terms.size();) {
     Term term = terms[i];

@@ -13,7 +13,7 @@ namespace archlight::expr {
 namespace {
 
 constexpr size_t kMaxTerms = 100'000;
-constexpr size_t kMaxWork = 1'000'000;
+constexpr size_t kMaxWork = 300'000;
 
 class Expansion {
  public:

@@ -1,7 +1,8 @@
 // expr.h: exact symbolic integers and rationals, hash-consed in a pool.
 //
 // A pool owns every node; an Expr is a handle into it. Equal canonical forms have equal ids, so comparing two
-// handles is comparing two integers. One pool belongs to one analysis and one thread; two pools share nothing.
+// handles is comparing two integers. One pool belongs to one analysis and one thread; two pools share
+// nothing.
 //
 // Canonical by construction
 //   sums      flattened, like terms collected, constant last; a - b is a + (-1)*b
@@ -9,7 +10,10 @@
 //             a product over a sum stays a product (expand() distributes), but a number times a sum that is
 //             itself a term of a sum is distributed: 2*(a + b) stays, x + 2*(a + b) is 2*a + 2*b + x
 //   constants folded everywhere; x//1, x%1, min(x), select(1,a,b) and the like fold
-//   operands of commutative operations in one fixed order
+//   operands of commutative operations in one fixed order, the same in every pool
+// Threads  Reading (kinds and operands, printing, evaluate, symbols_of, copying out of) leaves a pool as it
+// is;
+//         making, bounds, expand and simplify write to it.
 // Errors  Overflow of 128 bits, division by zero and the like make an error value that every operation passes
 //         on; is_error() and error_text() tell, and evaluate() returns it as a fault.
 #pragma once
@@ -32,9 +36,20 @@ namespace archlight::expr {
 class ExprPool;
 
 enum class Kind : uint8_t {
-  kConstant, kSymbol, kAdd, kMul, kPow, kFloorDiv, kCeilDiv, kMod, kMin, kMax,
-  kSelect,              // select(condition, if non-zero, if zero)
-  kLess, kLessEqual, kEqual,  // 1 or 0; the other comparisons are written with these
+  kConstant,
+  kSymbol,
+  kAdd,
+  kMul,
+  kPow,
+  kFloorDiv,
+  kCeilDiv,
+  kMod,
+  kMin,
+  kMax,
+  kSelect,  // select(condition, if non-zero, if zero)
+  kLess,
+  kLessEqual,
+  kEqual,  // 1 or 0; the other comparisons are written with these
   kError,
 };
 
@@ -151,10 +166,11 @@ Expr copy_to(Expr e, ExprPool& pool);
 std::vector<std::string> symbols_of(Expr e);
 
 // The exact value with every symbol bound; a fault names an unbound symbol, an overflow or a zero divisor.
-base::Result<Rational> evaluate(Expr e, const std::function<std::optional<Rational>(std::string_view)>& value_of);
+base::Result<Rational> evaluate(Expr e,
+                                const std::function<std::optional<Rational>(std::string_view)>& value_of);
 
-// "2*batch*s_query*(d_kv_lora + d_qk_rope)", with the least parentheses; parsing it again in the same pool gives
-// the same handle.
+// "2*batch*s_query*(d_kv_lora + d_qk_rope)", with the least parentheses; parsing it again in the same pool
+// gives the same handle.
 std::string to_text(Expr e);
 std::string to_latex(Expr e);
 // {"op":"add","args":[...]}, {"symbol":"n"}, {"constant":"3/2"}

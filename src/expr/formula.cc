@@ -101,7 +101,7 @@ struct Formula::Steps {
 
 namespace {
 
-// Thrown nowhere: the parser stops at the first fault, which stays here.
+// The first fault stays here and ends the parse.
 class Parser {
  public:
   Parser(std::string_view text, const base::Span& at, std::vector<std::string>& names,

@@ -1,6 +1,7 @@
 // formula.h: a formula as text, parsed once, instantiated in any pool.
 //
-// Grammar  or > and > not > comparisons (== != < <= > >=, not chained) > + - > * / // % > unary - > ^ (right),
+// Grammar  or > and > not > comparisons (== != < <= > >=, not chained) > + - > * / // % > unary - > ^
+// (right),
 //          numbers (integers and decimals, read exactly), names (letters, digits, _ and . after a letter),
 //          calls ceil_div(a,b) floor_div(a,b) min(a,...) max(a,...) pow(a,b) select(c,a,b), parentheses.
 //          // is the floor division, / the exact one, % the remainder with the divisor's sign.
@@ -33,7 +34,8 @@ class Formula {
   // Names in order of first mention.
   const std::vector<std::string>& names() const;
   // Each name replaced by what the lookup gives; an unknown name makes an error value that names it.
-  Expr instantiate(ExprPool& pool, const std::function<std::optional<Expr>(std::string_view)>& value_of) const;
+  Expr instantiate(ExprPool& pool,
+                   const std::function<std::optional<Expr>(std::string_view)>& value_of) const;
   // The same with one value per name, in the order of names().
   Expr instantiate(ExprPool& pool, std::span<const Expr> values) const;
 
