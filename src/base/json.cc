@@ -13,13 +13,15 @@ constexpr size_t kMaxDepth = 128;
 Span place(const std::shared_ptr<const SourceText>& source, size_t byte) {
   const std::string& text = source->text;
   const size_t end = std::min(byte == 0 ? 0 : byte - 1, text.size());
-  const int line = 1 + static_cast<int>(std::count(text.begin(), text.begin() + static_cast<ptrdiff_t>(end), '\n'));
+  const int line =
+      1 + static_cast<int>(std::count(text.begin(), text.begin() + static_cast<ptrdiff_t>(end), '\n'));
   const size_t start = end == 0 ? std::string::npos : text.rfind('\n', end - 1);
   return {source, line, static_cast<int>(end - (start == std::string::npos ? 0 : start + 1)) + 1, 1};
 }
 
-// Builds the document from the parser's events: depth and duplicate keys are seen while it grows. (The library's own
-// callback parser walks an object's members at the end of each of them, which is quadratic in a hostile file.)
+// Builds the document from the parser's events: depth and duplicate keys are seen while it grows. (The
+// library's own callback parser walks an object's members at the end of each of them, which is quadratic in a
+// hostile file.)
 class Builder : public nlohmann::json_sax<Json> {
  public:
   explicit Builder(Json& root) : root_(root) {}
@@ -81,8 +83,8 @@ class Builder : public nlohmann::json_sax<Json> {
   std::string key_;
 };
 
-// Python writes non-finite floats as NaN, Infinity and -Infinity, which JSON does not have. As strings they keep
-// their spelling; `added` holds where quotes were put in, as bytes of the result.
+// Python writes non-finite floats as NaN, Infinity and -Infinity, which JSON does not have. As strings they
+// keep their spelling; `added` holds where quotes were put in, as bytes of the result.
 std::string quote_non_finite(const std::string& text, std::vector<size_t>& added) {
   constexpr std::string_view kWords[] = {"-Infinity", "Infinity", "NaN"};
   std::string out;
@@ -115,6 +117,9 @@ std::string quote_non_finite(const std::string& text, std::vector<size_t>& added
 
 Result<std::shared_ptr<const Json>> parse_json(const std::string& text, const std::string& shown_as) {
   const auto source = std::make_shared<SourceText>(SourceText{shown_as, text});
+  // The library takes a NUL for the end of the text, whatever follows it.
+  if (const size_t nul = text.find('\0'); nul != std::string::npos)
+    return fault_at(place(source, nul + 1), "not valid JSON: a NUL byte", "JSON text");
   auto out = std::make_shared<Json>();
   Builder first(*out);
   Json::sax_parse(text, &first);
@@ -125,17 +130,25 @@ Result<std::shared_ptr<const Json>> parse_json(const std::string& text, const st
   const Builder& builder = added.empty() ? first : second;
 
   Faults faults;
-  for (const std::string& key : builder.duplicates) faults.push_back(fault_at({source, 0, 0, 0}, "the key '" + key + "' stands twice in one object", "each key once"));
-  if (builder.too_deep) faults.push_back(fault_at({source, 0, 0, 0}, "nested deeper than 128 levels", "a flatter document"));
+  for (const std::string& key : builder.duplicates)
+    faults.push_back(
+        fault_at({source, 0, 0, 0}, "the key '" + key + "' stands twice in one object", "each key once"));
+  if (builder.too_deep)
+    faults.push_back(fault_at({source, 0, 0, 0}, "nested deeper than 128 levels", "a flatter document"));
   if (!builder.fault_text.empty()) {
-    const auto before = std::count_if(added.begin(), added.end(), [&](size_t at) { return at < builder.fault_byte; });
+    const auto before =
+        std::count_if(added.begin(), added.end(), [&](size_t at) { return at < builder.fault_byte; });
     const std::string wrong = "not valid JSON: " + builder.fault_text;
-    faults.push_back(builder.fault_byte == 0 ? fault_at({source, 0, 0, 0}, wrong) : fault_at(place(source, builder.fault_byte - static_cast<size_t>(before)), wrong));
+    faults.push_back(builder.fault_byte == 0
+                         ? fault_at({source, 0, 0, 0}, wrong)
+                         : fault_at(place(source, builder.fault_byte - static_cast<size_t>(before)), wrong));
   }
   if (!faults.empty()) return faults;
   return std::shared_ptr<const Json>(std::move(out));
 }
 
-std::string dump_json(const Json& value) { return value.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
+std::string dump_json(const Json& value) {
+  return value.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
 
 }  // namespace archlight::base

@@ -33,6 +33,8 @@ TEST(Json, RefusesWhatReadersDisagreeOn) {
   EXPECT_EQ(error_of(std::string(200, '[')).substr(0, 37), "a.json: nested deeper than 128 levels");
   EXPECT_EQ(error_of("1e999").substr(0, 24), "a.json: not valid JSON: ");
   EXPECT_EQ(error_of("").substr(0, 7), "a.json:");
+  EXPECT_EQ(error_of(std::string("{}\0junk", 7)),
+            "a.json:1:3: not valid JSON: a NUL byte; expected JSON text");
   EXPECT_EQ(error_of(std::string(128, '[') + std::string(128, ']')), "parsed");
 }
 

@@ -137,7 +137,8 @@ TEST(Safetensors, HeaderLength) {
       {std::string("GGUF\x03\0\0\0", 8), 1000,
        "x: byte 0: a header length of 14064895815 bytes; expected at most 100,000,000; this is a GGUF file"},
       {"<!doctype html>", 500,
-       "x: byte 0: a header length of 8104636974849335612 bytes; expected at most 100,000,000; this looks like a web page, not the file it stands for"},
+       "x: byte 0: a header length of 8104636974849335612 bytes; expected at most 100,000,000; this looks "
+       "like a web page, not the file it stands for"},
   };
   for (const Case& c : cases) {
     const base::Result<uint64_t> length = header_length(c.first, c.file_bytes, "x");

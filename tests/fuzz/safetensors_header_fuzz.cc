@@ -1,0 +1,9 @@
+#include <cstddef>
+#include <cstdint>
+
+#include "fuzz/truth_targets.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  archlight::truth::fuzz_safetensors_header(std::string(reinterpret_cast<const char*>(data), size));
+  return 0;
+}
