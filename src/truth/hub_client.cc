@@ -95,6 +95,8 @@ class HubReader {
     truth_.repo = target_.repo;
     truth_.revision = commit_;
     truth_.origin = fmt::format("hub {} at {}", target_.page(), commit_.empty() ? target_.revision : commit_);
+    if (!repository_.id.empty() && repository_.id != target_.repo)
+      truth_.notes.push_back(fmt::format("the hub calls this model '{}' now", short_name(repository_.id)));
     if (repository_.elements) {
       truth_.recorded_elements = *repository_.elements;
       truth_.recorded_elements_source = "the hub's safetensors.total";

@@ -37,7 +37,7 @@ struct HubOptions {
   double longest_wait_s = 300;       // a Retry-After beyond this ends the read
   double timeout_s = 30;             // of one stall
   double total_s = 1800;             // of the whole read; what came by then stays in the cache
-  std::function<void(double)> wait;  // waits between tries; empty: sleeps
+  std::function<void(double)> wait;  // waits between tries, on any worker; empty: sleeps
 };
 
 // config.json, hf_quant_config.json when there is one, the index and every shard's header: level header.

@@ -80,20 +80,20 @@ base::Result<Truth> open_truth(const std::string& model, const OpenOptions& opti
       return stored;
   }
   if (!is_hub_id(model)) return snapshot ? stored : base::Result<Truth>(unknown_model(home, model));
-  if (options.offline) {
-    if (!snapshot) return nothing_here(home, model, ", and the hub was not asked (offline)");
-    if (options.revision.empty()) return stored;
+  if (options.offline && snapshot && options.revision.empty()) return stored;
+  HubOptions hub;
+  hub.revision = options.revision;
+  hub.offline = options.offline;  // then only what an earlier read left in the cache
+  hub.progress = options.progress;
+  base::Result<Truth> read = read_hub(model, hub);
+  if (read) return read;
+  if (options.offline && snapshot)
     return not_verifiable(
         model,
         fmt::format("the snapshot is of {}, and the hub was not asked (offline)",
                     stored->revision.empty() ? "no recorded commit" : "commit " + stored->revision),
         "commit " + options.revision);
-  }
-  HubOptions hub;
-  hub.revision = options.revision;
-  hub.progress = options.progress;
-  base::Result<Truth> read = read_hub(model, hub);
-  if (read) return read;
+  if (options.offline) return nothing_here(home, model, ", and the hub was not asked (offline)");
   Faults faults = read.faults();
   // Without an answer of the hub, say what is known all the same; a malformed file there stands for itself.
   if (std::any_of(faults.begin(), faults.end(),

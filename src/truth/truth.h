@@ -83,7 +83,7 @@ struct Truth {
 struct OpenOptions {
   std::string home;        // folder of snapshots/; empty: base::home_folder()
   std::string revision;    // empty: the default branch
-  bool offline = false;    // never ask the hub
+  bool offline = false;    // never ask the hub; what an earlier read left in its cache still counts
   bool hub_first = false;  // ask the hub even when a snapshot exists
   bool progress = true;    // lines on stderr while a hub read takes long
 };

@@ -108,6 +108,28 @@ TEST_F(HubCacheTest, OfflineAfterOnline) {
   EXPECT_NE(fault().find("HF_HUB_OFFLINE=1 reads the cached commit aaaaaaaaaaaa"), std::string::npos);
 }
 
+// The command's way in: the cache counts for a model that no snapshot holds.
+TEST_F(HubCacheTest, OpenTruthReadsTheCacheOffline) {
+  hub.publish_two_shards();
+  setenv("HF_ENDPOINT", hub.endpoint().c_str(), 1);
+  setenv("XDG_CACHE_HOME", cache.path().c_str(), 1);
+  OpenOptions open;
+  open.home = cache.path();  // without snapshots
+  open.progress = false;
+  const base::Result<Truth> online = open_truth(hub.repo, open);
+  hub.forget();
+  open.offline = true;
+  const base::Result<Truth> offline = open_truth(hub.repo, open);
+  const base::Result<Truth> unknown = open_truth("org/other", open);
+  unsetenv("HF_ENDPOINT");
+  unsetenv("XDG_CACHE_HOME");
+  ASSERT_TRUE(online.ok()) << base::render_all(online.faults());
+  ASSERT_TRUE(offline.ok()) << base::render_all(offline.faults());
+  EXPECT_EQ(offline->tensors.size(), 2u);
+  EXPECT_FALSE(unknown.ok());
+  EXPECT_EQ(hub.seen().size(), 0u);
+}
+
 TEST_F(HubCacheTest, OfflineNamesWhatIsMissing) {
   hub.publish_two_shards();
   options.offline = true;
@@ -153,6 +175,25 @@ TEST_F(HubCacheTest, DamagedEntriesAreReadAgain) {
   size[size.find("file_bytes\":") + 12] ^= 1;
   damaged(size);
   damaged(*base::read_file(entry("headers/model-00002-of-00002.safetensors")));  // another file's entry
+}
+
+// One byte anywhere, changed or cut off: never taken for good.
+TEST_F(HubCacheTest, EveryByteOfAnEntryIsCovered) {
+  const HubCache store(cache.path(), *parse_url("http://hub"), "org/model");
+  const EntryKey key{EntryKind::kHeader, kCommitA, "model.safetensors"};
+  ASSERT_TRUE(store.store(key, {"{}      ", "etag", 1234, false}).empty());
+  const std::string path = entry("headers/model.safetensors");
+  const std::string whole = *base::read_file(path);
+  EXPECT_EQ(store.load(key).state, HubCache::State::kGood);
+  EXPECT_EQ(store.load(key).entry.file_bytes, 1234u);
+  for (size_t i = 0; i < whole.size(); ++i) {
+    std::string changed = whole;
+    changed[i] ^= 1;
+    std::ofstream(path, std::ios::binary) << changed;
+    EXPECT_EQ(store.load(key).state, HubCache::State::kDamaged) << i;
+    std::ofstream(path, std::ios::binary) << whole.substr(0, i);
+    EXPECT_EQ(store.load(key).state, HubCache::State::kDamaged) << i;
+  }
 }
 
 TEST_F(HubCacheTest, HoldsHeadersAndNoWeights) {

@@ -146,6 +146,22 @@ TEST_F(HubClient, QuantConfigIsReadWhereThereIsOne) {
   EXPECT_EQ((*truth().quant_config)["quantization"]["quant_algo"], "FP8");
 }
 
+// The hub answers an old id with a redirect to the new one.
+TEST_F(HubClient, RenamedModel) {
+  hub.publish_single(safetensors_file("weight", 10));
+  hub.hub_hook = [&](const httplib::Request& request, httplib::Response& reply) {
+    const size_t at = request.target.find("old/name");
+    if (at == std::string::npos) return false;
+    std::string target = request.target;
+    reply.set_redirect(target.replace(at, 8, "org/model"), 307);
+    return true;
+  };
+  const base::Result<Truth> got = read_hub("old/name", options);
+  ASSERT_TRUE(got.ok()) << base::render_all(got.faults());
+  EXPECT_EQ(got->repo, "old/name");
+  EXPECT_EQ(got->notes, std::vector<std::string>{"the hub calls this model 'org/model' now"});
+}
+
 // A mirror that serves files and describes nothing: the commit comes from x-repo-commit, absence from 404.
 TEST_F(HubClient, HubWithoutDescriptions) {
   hub.publish_single(safetensors_file("weight", 10));

@@ -65,6 +65,7 @@ base::Result<Repository> parse_repository(const std::string& text, const std::st
   if (!root.is_object())
     return file_fault(shown_as, "the answer is no JSON object", "a model's description", "check HF_ENDPOINT");
   Repository out;
+  out.id = text_at(root, "id");
   out.commit = text_at(root, "sha");
   if (!is_commit(out.commit))
     return file_fault(shown_as, fmt::format("the answer's sha is '{}'", short_name(out.commit)),
@@ -85,7 +86,7 @@ base::Result<Repository> parse_repository(const std::string& text, const std::st
 }
 
 std::string repository_text(const Repository& repository) {
-  Json root = {{"sha", repository.commit}, {"gated", repository.gated}};
+  Json root = {{"id", repository.id}, {"sha", repository.commit}, {"gated", repository.gated}};
   if (repository.listed) {
     Json& siblings = root["siblings"] = Json::array();
     for (const auto& [name, file] : repository.files) {

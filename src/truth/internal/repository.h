@@ -1,6 +1,7 @@
 // repository.h: what the hub says about one revision: its commit, whether it is gated, its files.
 //
-// Format  The reply of /api/models/<repo>/revision/<revision>?blobs=true, of which sha, gated, siblings and
+// Format  The reply of /api/models/<repo>/revision/<revision>?blobs=true, of which id, sha, gated, siblings
+// and
 //         safetensors.total are used. repository_text gives those back in the same form, for the cache.
 // Errors  A reply that is no such object, or whose sha is no commit.
 #pragma once
@@ -21,6 +22,7 @@ struct RepositoryFile {
 };
 
 struct Repository {
+  std::string id;  // as the hub spells it, which may differ from what was asked; may be empty
   std::string commit;
   bool gated = false;
   bool listed = false;                          // the files are known: one that is not here does not exist
