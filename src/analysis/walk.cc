@@ -80,6 +80,7 @@ class Walker {
     globals_.emplace("B", out_.batch);
     globals_.emplace("s_query", out_.s_query);
     globals_.emplace("s_ctx", out_.s_ctx);
+    globals_.emplace("s_logits", decode ? out_.s_query : pool.constant(1));
   }
 
   void bind_dims() {

@@ -83,6 +83,9 @@ constexpr OpRow kOps[] = {
      "values at chosen positions"},
     {"dispatch", "", "0", "explicit: [b,s,dim] [b,s,k] -> [b,s*k,dim]", kNone, "", kMove, kReadWrite,
      "each token's vector once per chosen expert"},
+    // Logits are wanted where a token is sampled: of the last token in prefill, of every token of a decode step.
+    {"last_tokens", "", "0", "explicit: [b,s,dim] -> [b,s_logits,dim]", kEach, "", kMove, kView,
+     "engines project onto the vocabulary only the positions they sample from"},
     {"combine", "", "2*b*s*k*dim", "explicit: [b,s*k,dim] [b,s,k] -> [b,s,dim]", kEach, "", kVector,
      kReadWrite, "the weighted sum over each token's chosen experts"},
 };
