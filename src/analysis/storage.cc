@@ -150,7 +150,18 @@ class Storer {
         declaration = found;
         origin = "config." + origin;
       }
-    if (!declaration) return;
+    if (!declaration) {
+      if (choice_.scheme.empty()) return;
+      base::Result<const spec::QuantScheme*> scheme = tree_.library->quant(choice_.scheme, model_.at);
+      if (!scheme) {
+        base::append(faults_, scheme.faults());
+        return;
+      }
+      declared_ = *scheme;
+      out_.declared_scheme = choice_.scheme;
+      out_.declared_origin = "the checkpoint's files";
+      return;
+    }
     for (const auto& [name, scheme] : tree_.library->quants())
       if (spec::declares(scheme, *declaration)) {
         declared_ = &scheme;

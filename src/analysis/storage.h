@@ -28,6 +28,7 @@ struct StorageChoice {
   std::optional<base::Dtype> plain_dtype;  // of everything not quantised; none: the config's, then the spec's
   std::map<std::string, base::Dtype> tensor_dtype;  // by stored name, where a scheme or buffer allows several
   std::set<std::string> present;                    // optional tensors that are stored, by stored name
+  std::string scheme;                               // of a checkpoint that declares none, as its files tell
 };
 
 struct StoredTensor {

@@ -5,8 +5,8 @@
 //          all it rests on is bound, the formula otherwise. One code path serves both.
 // Symbols  B requests; s_query tokens of each request in this step; s_ctx tokens that attention sees, the
 // step's own
-//          among them; s_logits of them get logits. Prefill binds s_ctx to s_query and s_logits to 1, decode s_query to
-//          1 and s_logits to s_query.
+//          among them; s_logits of them get logits. Prefill binds s_ctx to s_query and s_logits to 1, decode
+//          s_query to 1 and s_logits to s_query.
 // Tables   shape    what a reader of the node sees, [B, tokens, ...]; a cached node is seen over the context
 //          computed what the node itself computes
 //          flops    per evaluation of one instance; instances say how many there are

@@ -90,7 +90,10 @@ std::string evidence_line(const Session& session) {
   std::string verdict(guard::verdict_name(report.verdict));
   if (report.verdict == guard::Verdict::kVerified) verdict = "verified against " + what;
   if (report.verdict == guard::Verdict::kAgrees)
-    verdict = "agrees with " + what + "; not verified, since no names or sizes of tensors are known";
+    verdict =
+        "agrees with " +
+        (report.level == truth::Level::kConfig ? std::string("the sizes of the checkpoint's files") : what) +
+        "; not verified, since no names or sizes of tensors are known";
   if (report.verdict == guard::Verdict::kWrong) verdict = "WRONG: the spec and " + what + " differ";
   if (report.verdict == guard::Verdict::kNotVerifiable) verdict = "not verifiable here: " + what + " known";
   return fmt::format("{} level: {}", truth::level_name(report.level), verdict);

@@ -20,6 +20,10 @@ using base::Dtype;
 using base::Int128;
 using truth::Level;
 
+// Header bytes that one tensor's entry takes: short names and shapes to long ones.
+constexpr Int128 kLeastHeader = 40, kMostHeader = 400;
+constexpr double kUsualHeader = 120;
+
 class Verifier {
  public:
   Verifier(std::shared_ptr<const spec::Library> library, std::shared_ptr<const spec::Binding> binding,
@@ -42,8 +46,10 @@ class Verifier {
         break;
       case Level::kCount:
         count();
+        sizes();
         break;
       case Level::kConfig:
+        sizes();
         skip("weight", "nothing but the config is known of this checkpoint");
         skip("packing", "nothing but the config is known of this checkpoint");
         break;
@@ -156,14 +162,24 @@ class Verifier {
     return out;
   }
 
+  // Optional tensors that turned out to be stored, said once per suffix.
   void say_present() {
+    std::map<std::string, std::pair<std::string, size_t>> suffixes;
     for (const std::string& name : report_.choice.present) {
       const auto tensor = std::ranges::find(report_.bill->storage.tensors, name, &StoredTensor::name);
-      const bool tied = tensor != report_.bill->storage.tensors.end() && tensor->tied;
-      report_.remarks.push_back("stores " + name +
-                                (tied ? ", a copy of the tied embedding table"
-                                      : ", which no op reads or not every exporter writes"));
+      if (tensor == report_.bill->storage.tensors.end()) continue;
+      if (tensor->tied) {
+        report_.remarks.push_back("stores " + name + ", a copy of the tied embedding table");
+        continue;
+      }
+      auto& row = suffixes[name.substr(name.rfind('.') + 1)];
+      if (row.second++ == 0) row.first = name;
     }
+    for (const auto& [suffix, row] : suffixes)
+      report_.remarks.push_back(
+          "stores " + row.first +
+          (row.second > 1 ? fmt::format(" and {} more of '{}'", row.second - 1, suffix) : "") +
+          ", which not every exporter writes");
   }
 
   void header() {
@@ -297,6 +313,107 @@ class Verifier {
     recorded(true);
   }
 
+  // The files' sizes: data and headers together. A header takes about a hundred bytes per tensor, so what the
+  // data leave over tells whether it can be right, and which optional tensors, dtypes and undeclared scheme
+  // the files hold.
+  void sizes() {
+    Int128 files = 0;
+    if (truth_.shards.empty()) return;
+    for (const truth::ShardFile& shard : truth_.shards) {
+      if (!shard.file_bytes) return;
+      files += static_cast<Int128>(*shard.file_bytes);
+    }
+    struct Fit {
+      StorageChoice choice;
+      Int128 data = 0, tensors = 0;
+    };
+    std::vector<Fit> fits;
+    std::vector<std::string> schemes = {report_.choice.scheme};
+    if (report_.bill->storage.declared_scheme.empty() && report_.level == Level::kConfig)
+      for (const auto& [name, unused] : library_->quants()) schemes.push_back(name);
+    for (const std::string& scheme : schemes) {
+      StorageChoice base_choice = report_.choice;
+      base_choice.scheme = scheme;
+      base::Result<analysis::Storage> storage = analysis::storage_of(*report_.bill->prefill, base_choice);
+      if (!storage) continue;
+      for (const StorageChoice& choice : optional_choices(*storage, base_choice)) {
+        base::Result<analysis::Storage> stored = analysis::storage_of(*report_.bill->prefill, choice);
+        if (!stored) continue;
+        Fit fit{choice, 0, 0};
+        for (const StoredTensor& tensor : stored->tensors)
+          if (tensor.present) {
+            fit.data += (tensor.bytes() * tensor.count).integer().value_or(0);
+            fit.tensors += tensor.count.integer().value_or(0);
+          }
+        const Int128 headers = files - fit.data;
+        if (headers > kLeastHeader * fit.tensors && headers < kMostHeader * fit.tensors + 65536)
+          fits.push_back(std::move(fit));
+      }
+      // The declared storage comes first; other schemes only where it cannot be.
+      if (scheme.empty() && !fits.empty()) break;
+    }
+    if (fits.empty()) {
+      Int128 data = stored_bytes();
+      record("weight", 1,
+             {{{std::make_shared<base::SourceText>(base::SourceText{truth_.repo, {}}), 0, 0, 0},
+               "the checkpoint's files hold " + base::with_commas(files) + " bytes",
+               base::with_commas(data) +
+                   " bytes of data by the spec, and 40 to 400 bytes of header for each tensor",
+               {},
+               "weight"}});
+      return;
+    }
+    // Of several, the one whose headers are nearest to what exporters write.
+    const auto off = [&](const Fit& fit) {
+      return std::abs(base::to_double(files - fit.data) / base::to_double(fit.tensors) - kUsualHeader);
+    };
+    const Fit& fit = *std::ranges::min_element(fits, {}, off);
+    const bool alone =
+        std::ranges::all_of(fits, [&](const Fit& other) { return other.choice.scheme == fit.choice.scheme; });
+    report_.choice = fit.choice;
+    if (!evaluate(report_.choice)) return;
+    record("weight", 1, {});
+    sizes_agree_ = true;
+    if (!fit.choice.scheme.empty())
+      report_.remarks.push_back("the config declares no quantisation; the files' size fits scheme " +
+                                fit.choice.scheme + (alone ? " alone" : " best"));
+    say_present();
+    report_.remarks.push_back(fmt::format(
+        "the files hold {} bytes: the spec's {} of data and {} of headers, {:.1f} for each of {} tensors",
+        base::with_commas(files), base::with_commas(fit.data), base::with_commas(files - fit.data),
+        base::to_double(files - fit.data) / base::to_double(fit.tensors), base::with_commas(fit.tensors)));
+  }
+
+  // Every combination of optional tensors (tensors of one suffix come together) and of dtypes that a suffix
+  // may have.
+  std::vector<StorageChoice> optional_choices(const analysis::Storage& storage,
+                                              const StorageChoice& from) const {
+    std::vector<StorageChoice> out = {from};
+    std::map<std::string, std::vector<const StoredTensor*>> suffixes;
+    for (const StoredTensor& tensor : storage.tensors)
+      if ((tensor.optional && !from.present.contains(tensor.name)) || tensor.dtypes.size() > 1)
+        suffixes[tensor.name.substr(tensor.name.rfind('.') + 1) + (tensor.tied ? " tied" : "")].push_back(
+            &tensor);
+    if (report_.level == Level::kCount) return out;  // the element total has decided
+    for (const auto& [suffix, tensors] : suffixes) {
+      std::vector<StorageChoice> next;
+      for (const StorageChoice& choice : out) {
+        if (tensors[0]->optional) next.push_back(choice);
+        for (Dtype dtype : tensors[0]->dtypes) {
+          StorageChoice with = choice;
+          for (const StoredTensor* tensor : tensors) {
+            if (tensor->optional) with.present.insert(tensor->name);
+            if (tensor->dtypes.size() > 1) with.tensor_dtype[tensor->name] = dtype;
+          }
+          next.push_back(std::move(with));
+        }
+      }
+      if (next.size() > 256) break;
+      out = std::move(next);
+    }
+    return out;
+  }
+
   // The hub's element total; it decides which optional tensors are stored only where nothing stronger did.
   void recorded(bool decides) {
     if (!truth_.recorded_elements) return;
@@ -326,7 +443,7 @@ class Verifier {
     if (wrong)
       report_.verdict = Verdict::kWrong;
     else if (!report_.faults.empty() || !report_.bill || not_verifiable_ || truth_.partial ||
-             truth_.level == Level::kConfig)
+             (truth_.level == Level::kConfig && !sizes_agree_))
       report_.verdict = Verdict::kNotVerifiable;
     else
       report_.verdict = strong ? Verdict::kVerified : Verdict::kAgrees;
@@ -340,6 +457,7 @@ class Verifier {
   analysis::BillInput input_;
   Report report_;
   bool not_verifiable_ = false;
+  bool sizes_agree_ = false;
 };
 
 }  // namespace

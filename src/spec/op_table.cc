@@ -71,7 +71,7 @@ constexpr OpRow kOps[] = {
     // Attention. The [query, key] matrix never reaches memory in a fused attention kernel.
     {"attention_score", "", "2*b*h*d*pairs", "contract: [b,s,h,d] [b,t,g,d] -> [b,h,s,t]", kEach, "", kMatmul,
      kOnChip, "q . k for each allowed pair; g key heads serve h query heads"},
-    {"attention_softmax", "sinks?[h]", "5*b*h*pairs", "preserve: [b,h,s,t] -> [b,h,s,t]", kNone, "t", kVector,
+    {"attention_softmax", "=?[h]", "5*b*h*pairs", "preserve: [b,h,s,t] -> [b,h,s,t]", kNone, "t", kVector,
      kOnChip, "over the keys; a learned sink per head adds to the denominator only"},
     {"attention_apply", "", "2*b*h*d*pairs", "contract: [b,h,s,t] [b,t,g,d] -> [b,s,h,d]", kEach, "t",
      kMatmul, kReadWrite, "the weighted sum of values for each allowed pair"},
