@@ -12,8 +12,7 @@
 //   constants folded everywhere; x//1, x%1, min(x), select(1,a,b) and the like fold
 //   operands of commutative operations in one fixed order, the same in every pool
 // Threads  Reading (kinds and operands, printing, evaluate, symbols_of, copying out of) leaves a pool as it
-// is;
-//         making, bounds, expand and simplify write to it.
+//         is; making, bounds, expand and simplify write to it.
 // Errors  Overflow of 128 bits, division by zero and the like make an error value that every operation passes
 //         on; is_error() and error_text() tell, and evaluate() returns it as a fault.
 #pragma once

@@ -15,6 +15,17 @@
 #include "expr/formula.h"
 #include "expr/tape.h"
 
+// The oracle's libraries keep their tables of small numbers until the process ends; the leak checker leaves
+// those libraries out.
+extern "C" const char* __lsan_default_suppressions();
+extern "C" const char* __lsan_default_suppressions() {
+  return "leak:libginac\nleak:libcln\n";
+}
+extern "C" const char* __lsan_default_options();
+extern "C" const char* __lsan_default_options() {
+  return "print_suppressions=0";
+}
+
 namespace archlight::expr {
 namespace {
 
@@ -346,11 +357,18 @@ GiNaC::ex oracle(const Tree& tree, std::map<std::string, GiNaC::symbol>& symbols
     case Op::kDiv:
       return a / b;
     default:
-      return GiNaC::pow(a, b);
+      // 0^0 is 1 here and refused there.
+      return b.is_zero() ? GiNaC::ex(1) : GiNaC::pow(a, b);
   }
 }
 
-// The oracle's own canonical forms at the same points.
+bool has_symbolic_exponent(const Tree& tree) {
+  if (tree.op == Op::kPow && tree.parts[1].op != Op::kNumber) return true;
+  return std::any_of(tree.parts.begin(), tree.parts.end(), has_symbolic_exponent);
+}
+
+// The oracle's own canonical forms at the same points. It refuses 0^n for a symbol n, so the other tests have
+// those.
 TEST(Oracle, AlgebraicValuesAgree) {
   int values = 0;
   for (int seed = 1; seed <= 600; ++seed) {
@@ -359,22 +377,19 @@ TEST(Oracle, AlgebraicValuesAgree) {
     ExprPool pool;
     const Expr e = build(tree, pool);
     SCOPED_TRACE("seed " + std::to_string(seed) + ": " + to_text(e));
+    if (e.is_error() || has_symbolic_exponent(tree)) continue;
     std::map<std::string, GiNaC::symbol> symbols;
+    const GiNaC::ex form = oracle(tree, symbols);
     for (int i = 0; i < 3; ++i) {
       const Point point = draw.point();
       const base::Result<Rational> got = evaluate(e, lookup(point));
-      if (!got) continue;
-      try {
-        GiNaC::exmap at;
-        const GiNaC::ex form = oracle(tree, symbols);
-        for (const auto& [name, symbol] : symbols) at[symbol] = exact(point.at(name));
-        const GiNaC::ex value = form.subs(at);
-        ASSERT_TRUE(GiNaC::is_a<numeric>(value));
-        EXPECT_EQ(exact(*got), GiNaC::ex_to<numeric>(value)) << shown(point);
-        ++values;
-      } catch (const std::exception&) {
-        // A division by zero in the oracle's own order of evaluation.
-      }
+      if (!got || !value_of(tree, point)) continue;
+      GiNaC::exmap at;
+      for (const auto& [name, symbol] : symbols) at[symbol] = exact(point.at(name));
+      const GiNaC::ex value = form.subs(at);
+      ASSERT_TRUE(GiNaC::is_a<numeric>(value));
+      EXPECT_EQ(exact(*got), GiNaC::ex_to<numeric>(value)) << shown(point);
+      ++values;
     }
   }
   EXPECT_GT(values, 900);
