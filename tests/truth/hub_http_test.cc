@@ -26,7 +26,7 @@ std::string trouble_name(Trouble trouble) {
 }
 
 HttpReply get(const std::string& address, std::optional<ByteRange> range, double timeout_s = 10) {
-  HttpConnection connection(Patience{timeout_s});
+  HttpConnection connection(WireSettings{timeout_s});
   return connection.get({*parse_url(address + "/file"), {}, range, 1000});
 }
 
@@ -210,7 +210,7 @@ TEST(HubHttp, ConnectionsAreKeptAndReopened) {
   RawServer server([](const std::string&, int number) {
     return Answer{fmt::format("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n{}", number), number % 2 == 0};
   });
-  HttpConnection connection(Patience{10});
+  HttpConnection connection(WireSettings{10});
   for (int i = 0; i < 6; ++i)
     EXPECT_EQ(shown(connection.get({*parse_url(server.address()), {}, std::nullopt, 10})),
               fmt::format("200 '{}'", i));
@@ -397,7 +397,7 @@ class HubTls : public testing::Test {
     std::thread thread([&] { server.listen_after_bind(); });
     HttpReply reply;
     {
-      HttpConnection connection(Patience{10});
+      HttpConnection connection(WireSettings{10});
       reply = connection.get(
           {*parse_url(fmt::format("https://127.0.0.1:{}/x", port)), {}, std::nullopt, 1 << 20});
     }
@@ -433,7 +433,7 @@ TEST_F(HubTls, ExpiredCertificate) {
 
 TEST_F(HubTls, PlainServerBehindAnHttpsAddress) {
   RawServer server([](const std::string&, int) { return Answer{"HTTP/1.1 400 X\r\n\r\n"}; });
-  HttpConnection connection(Patience{0.3});
+  HttpConnection connection(WireSettings{0.3});
   const Url url = *parse_url(fmt::format("https://127.0.0.1:{}/", server.port()));
   EXPECT_EQ(connection.get({url, {}, std::nullopt, 10}).trouble,
             Trouble::kTimeout);  // it waits for a head that never ends

@@ -105,8 +105,8 @@ FetchReply Fetcher::follow(Url url, std::optional<ByteRange> range, uint64_t max
     if (connections_.size() >= kMaxConnections && !connections_.contains(origin)) connections_.clear();
     std::unique_ptr<HttpConnection>& connection = connections_[origin];
     if (!connection)
-      connection =
-          std::make_unique<HttpConnection>(Patience{policy.timeout_s, policy.deadline, &shared_.stop});
+      connection = std::make_unique<HttpConnection>(
+          WireSettings{policy.timeout_s, policy.deadline, &shared_.stop, shared_.trust});
     HttpRequest request{url, {}, range, max_body};
     if (origin == home && !policy.token.empty())
       request.headers.emplace_back("Authorization", "Bearer " + policy.token);

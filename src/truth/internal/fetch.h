@@ -39,6 +39,7 @@ struct FetchPolicy {
 // What all workers of one read share.
 struct FetchShared {
   FetchPolicy policy;
+  std::shared_ptr<TlsTrust> trust = std::make_shared<TlsTrust>();
   std::atomic<bool> stop = false;
   std::atomic<uint64_t> requests = 0;
 

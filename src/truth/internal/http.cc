@@ -220,7 +220,7 @@ HttpReply HttpConnection::get(const HttpRequest& request) {
       if (kept) {
         wire_->start();
       } else {
-        wire_ = std::make_unique<Wire>(patience_);
+        wire_ = std::make_unique<Wire>(settings_);
         wire_->open(request.url);
       }
       if (!exchange(*wire_, request, reply)) wire_.reset();

@@ -56,13 +56,13 @@ std::optional<ContentRange> parse_content_range(std::string_view text);
 // One server, one connection that is kept while both sides like it. Not for two threads at once.
 class HttpConnection {
  public:
-  explicit HttpConnection(const Patience& patience) : patience_(patience) {}
+  explicit HttpConnection(const WireSettings& settings) : settings_(settings) {}
 
   // Each request goes to the same origin. A kept connection that the server closed meanwhile is opened anew.
   HttpReply get(const HttpRequest& request);
 
  private:
-  Patience patience_;
+  WireSettings settings_;
   std::unique_ptr<Wire> wire_;
 };
 

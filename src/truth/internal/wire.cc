@@ -35,17 +35,6 @@ bool is_ip_address(const std::string& host) {
   return inet_pton(AF_INET, host.c_str(), &scratch) == 1 || inet_pton(AF_INET6, host.c_str(), &scratch) == 1;
 }
 
-// A trust store is read when a connection is made: 140 certificates, about 10 ms, once per worker and server.
-using Context = std::unique_ptr<SSL_CTX, void (*)(SSL_CTX*)>;
-Context tls_context() {
-  Context context(SSL_CTX_new(TLS_client_method()), SSL_CTX_free);
-  if (!context) throw WireFailure{Trouble::kTls, "OpenSSL cannot start"};
-  SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
-  SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
-  SSL_CTX_set_default_verify_paths(context.get());
-  return context;
-}
-
 std::string handshake_problem(SSL* ssl) {
   const long verdict = SSL_get_verify_result(ssl);
   if (verdict != X509_V_OK)
@@ -57,7 +46,22 @@ std::string handshake_problem(SSL* ssl) {
 
 }  // namespace
 
-Wire::Wire(const Patience& patience) : patience_(patience) {
+TlsTrust::~TlsTrust() {
+  SSL_CTX_free(context_);
+}
+
+SSL_CTX* TlsTrust::context() {
+  std::call_once(once_, [this] {
+    context_ = SSL_CTX_new(TLS_client_method());
+    if (!context_) return;
+    SSL_CTX_set_min_proto_version(context_, TLS1_2_VERSION);
+    SSL_CTX_set_verify(context_, SSL_VERIFY_PEER, nullptr);
+    SSL_CTX_set_default_verify_paths(context_);
+  });
+  return context_;
+}
+
+Wire::Wire(const WireSettings& settings) : settings_(settings) {
   start();
 }
 
@@ -131,16 +135,16 @@ bool Wire::read_some(uint64_t length, std::string& out) {
 }
 
 Wire::Clock::time_point Wire::limit() const {
-  const auto patience = seconds(patience_.timeout_s);
+  const auto patience = seconds(settings_.timeout_s);
   const auto at_least_rate = started_ + patience + seconds(static_cast<double>(received_) / kLeastBytesPerS);
-  return std::min({at_least_rate, moved_ + patience, patience_.deadline});
+  return std::min({at_least_rate, moved_ + patience, settings_.deadline});
 }
 
 void Wire::check(Clock::time_point until) const {
-  if (patience_.stop && patience_.stop->load()) throw WireFailure{Trouble::kStopped, "stopped"};
+  if (settings_.stop && settings_.stop->load()) throw WireFailure{Trouble::kStopped, "stopped"};
   if (Clock::now() < until) return;
   throw WireFailure{Trouble::kTimeout, received_ == 0
-                                           ? fmt::format("no answer within {:g} s", patience_.timeout_s)
+                                           ? fmt::format("no answer within {:g} s", settings_.timeout_s)
                                            : fmt::format("the answer stalled after {} bytes", received_)};
 }
 
@@ -245,8 +249,8 @@ void Wire::connect_any(const Url& url) {
 }
 
 void Wire::shake_hands(const Url& url) {
-  const Context context = tls_context();
-  ssl_ = SSL_new(context.get());  // holds its own reference to the context
+  SSL_CTX* const context = settings_.trust->context();
+  ssl_ = context ? SSL_new(context) : nullptr;
   if (!ssl_ || SSL_set_fd(ssl_, fd_) != 1) throw WireFailure{Trouble::kTls, "OpenSSL cannot start"};
   const bool address = is_ip_address(url.host);
   const int named = address ? X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl_), url.host.c_str())

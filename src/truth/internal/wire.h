@@ -12,6 +12,8 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -40,15 +42,31 @@ struct WireFailure {
   std::string detail;
 };
 
-struct Patience {
+// The certificates that are trusted, read on first use: the system's 140 take about 50 ms, so all connections
+// of a read share one.
+class TlsTrust {
+ public:
+  TlsTrust() = default;
+  ~TlsTrust();
+  TlsTrust(const TlsTrust&) = delete;
+  TlsTrust& operator=(const TlsTrust&) = delete;
+  SSL_CTX* context();  // null when OpenSSL cannot start; from any thread
+
+ private:
+  std::once_flag once_;
+  SSL_CTX* context_ = nullptr;
+};
+
+struct WireSettings {
   double timeout_s = 30;
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
   const std::atomic<bool>* stop = nullptr;  // ends a running exchange within a tenth of a second
+  std::shared_ptr<TlsTrust> trust = std::make_shared<TlsTrust>();
 };
 
 class Wire {
  public:
-  explicit Wire(const Patience& patience);
+  explicit Wire(const WireSettings& settings);
   ~Wire();
   Wire(const Wire&) = delete;
   Wire& operator=(const Wire&) = delete;
@@ -81,7 +99,7 @@ class Wire {
   int fd_ = -1;
   SSL* ssl_ = nullptr;
   std::string buffer_;
-  Patience patience_;
+  WireSettings settings_;
   Clock::time_point started_, moved_;
   uint64_t received_ = 0;
 };
