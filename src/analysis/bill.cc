@@ -157,8 +157,7 @@ class Maker {
   }
 
   Expr kv_bytes(const Cache& cache) const {
-    const int bits = base::dtype_bits(bill_.decode_traffic.kv_dtype);
-    return bits % 8 == 0 ? cache.per_token * (bits / 8) : cache.per_token * bits / 8;
+    return cache.per_token * width_of(dec_, bill_.decode_traffic.kv_dtype);
   }
 
   void kv() {
@@ -304,6 +303,16 @@ Result<std::shared_ptr<const Bill>> make_bill(std::shared_ptr<const spec::Librar
 
 std::vector<SymbolValue> bill_symbols(const Bill& bill) {
   std::vector<SymbolValue> out = symbol_values(*bill.prefill);
+  std::map<base::Dtype, std::string> widths;
+  widths.emplace(bill.decode_traffic.kv_dtype, "the cache: " + bill.decode_traffic.kv_dtype_origin);
+  widths.emplace(bill.storage.plain_dtype, bill.storage.plain_dtype_origin);
+  for (const StoredTensor& tensor : bill.storage.tensors)
+    widths.emplace(tensor.dtype, tensor.scheme == "none"
+                                     ? "stored by " + tensor.name
+                                     : "scheme " + tensor.scheme + ", " + bill.storage.declared_origin);
+  for (const auto& [dtype, origin] : widths)
+    out.push_back({"bytes_" + std::string(base::dtype_name(dtype)),
+                   *expr::make_rational(base::dtype_bits(dtype), 8), "width of an element; " + origin});
   out.push_back({"B", {bill.input.batch, 1}, "the batch asked for"});
   out.push_back({"s_query", {bill.input.prompt, 1}, "the prompt length asked for"});
   out.push_back({"s_ctx", {bill.input.context, 1}, "the decode context asked for"});

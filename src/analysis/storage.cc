@@ -330,6 +330,7 @@ class Storer {
         it != choice_.tensor_dtype.end() &&
         std::ranges::find(tensor.dtypes, it->second) != tensor.dtypes.end())
       tensor.dtype = it->second;
+    tensor.width = width_of(analysis_, tensor.dtype);
     tensor.present = !tensor.optional || choice_.present.contains(tensor.name);
     out_.of_param[param].push_back(out_.tensors.size());
     out_.tensors.push_back(std::move(tensor));
@@ -473,6 +474,7 @@ class Storer {
     tensor.scalar = tensor.shape.empty();
     if (const auto it = choice_.tensor_dtype.find(tensor.name); it != choice_.tensor_dtype.end())
       tensor.dtype = it->second;
+    tensor.width = width_of(analysis_, tensor.dtype);
     tensor.present = !tensor.optional || choice_.present.contains(tensor.name);
     out_.tensors.push_back(std::move(tensor));
   }
@@ -500,8 +502,15 @@ Expr StoredTensor::elements() const {
 }
 
 Expr StoredTensor::bytes() const {
-  const int bits = base::dtype_bits(dtype);
-  return bits % 8 == 0 ? elements() * (bits / 8) : elements() * bits / 8;
+  return elements() * width;
+}
+
+Expr width_of(const Analysis& analysis, Dtype dtype) {
+  if (analysis.binding.dims == Dims::kFormulas)
+    return analysis.pool->symbol("bytes_" + std::string(base::dtype_name(dtype)),
+                                 {expr::make_rational(base::dtype_bits(dtype), 8), std::nullopt},
+                                 base::dtype_bits(dtype) % 8 == 0);
+  return analysis.pool->constant(*expr::make_rational(base::dtype_bits(dtype), 8));
 }
 
 CheckpointPath checkpoint_path(const spec::Adapter* adapter, const std::string& canonical) {

@@ -47,12 +47,16 @@ struct StoredTensor {
   bool variable = false;  // of a length that only the file knows; counts as nothing here
   std::string role, apart;
   std::vector<std::vector<int64_t>> indices;  // per '*', the values it takes
+  expr::Expr width;                           // bytes of one element
   expr::Expr count;                           // how many such tensors: the product of the sizes of `indices`
   bool present = true;
 
   expr::Expr elements() const;  // of one
   expr::Expr bytes() const;     // of one
 };
+
+// Bytes of one element: a number under Dims::kNumbers, the symbol bytes_<dtype> under Dims::kFormulas.
+expr::Expr width_of(const Analysis& analysis, base::Dtype dtype);
 
 struct Storage {
   base::Dtype plain_dtype = base::Dtype::kBF16;

@@ -14,11 +14,6 @@ using graph::NodeId;
 
 namespace {
 
-Expr scaled(Expr elements, Dtype dtype) {
-  const int bits = base::dtype_bits(dtype);
-  return bits % 8 == 0 ? elements * (bits / 8) : elements * bits / 8;
-}
-
 Expr product(expr::ExprPool& pool, const Shape& shape) {
   return shape.empty() ? pool.constant(1) : pool.mul(shape);
 }
@@ -82,6 +77,8 @@ base::Result<Traffic> traffic_of(const Analysis& analysis, const Analysis& store
   Traffic out;
   out.activation_dtype = storage.plain_dtype;
   out.kv_dtype = kv_dtype(*tree.binding, *tree.library, storage.plain_dtype, &out.kv_dtype_origin);
+  const Expr act_width = width_of(analysis, out.activation_dtype),
+             kv_width = width_of(analysis, out.kv_dtype);
   for (auto* table : {&out.weights, &out.activations, &out.kv_read, &out.kv_write})
     table->assign(tree.nodes.size(), zero);
 
@@ -140,7 +137,7 @@ base::Result<Traffic> traffic_of(const Analysis& analysis, const Analysis& store
   for (NodeId id = 0; id < tree.nodes.size(); ++id) {
     const graph::Node& node = tree.nodes[id];
     if (const auto own = caches.find(id); own != caches.end())
-      out.kv_write[id] = scaled(product(pool, analysis.computed[id]), out.kv_dtype);
+      out.kv_write[id] = (product(pool, analysis.computed[id])) * kv_width;
     if (node.op->traffic == spec::Traffic::kView) continue;
     for (NodeId operand : node.in) {
       std::vector<NodeId> roots;
@@ -152,19 +149,16 @@ base::Result<Traffic> traffic_of(const Analysis& analysis, const Analysis& store
           Expr tokens = entry_tokens(analysis, *cache->second);
           if (cache->second->growth == spec::CacheEntry::Growth::kWindow)
             tokens = pool.min(analysis.s_ctx, cache->second->amount + analysis.s_query - 1);
-          out.kv_read[id] =
-              out.kv_read[id] + scaled(analysis.batch * tokens * cache->second->per_token, out.kv_dtype);
+          out.kv_read[id] = out.kv_read[id] + (analysis.batch * tokens * cache->second->per_token) * kv_width;
         } else if (tree.nodes[root].op->traffic != spec::Traffic::kOnChip) {
           plain = true;
         }
       }
       if (plain)
-        out.activations[id] =
-            out.activations[id] + scaled(analysis.elements_read(operand, id), out.activation_dtype);
+        out.activations[id] = out.activations[id] + (analysis.elements_read(operand, id)) * act_width;
     }
     if (node.op->traffic != spec::Traffic::kOnChip && !node.cache)
-      out.activations[id] =
-          out.activations[id] + scaled(product(pool, analysis.computed[id]), out.activation_dtype);
+      out.activations[id] = out.activations[id] + (product(pool, analysis.computed[id])) * act_width;
   }
   return out;
 }

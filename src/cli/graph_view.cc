@@ -42,10 +42,35 @@ class Viewer {
             }))
           out_.edges.push_back(std::move(edge));
       }
+    sort_by_order();
     return std::move(out_);
   }
 
  private:
+  // Boxes in walking order; parents stand before what is in them.
+  void sort_by_order() {
+    std::vector<int> order(out_.boxes.size()), at(out_.boxes.size());
+    for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int>(i);
+    std::ranges::stable_sort(order, {}, [&](int i) { return out_.boxes[i].order; });
+    std::vector<ViewBox> boxes;
+    for (size_t i = 0; i < order.size(); ++i) {
+      at[order[i]] = static_cast<int>(i);
+      boxes.push_back(std::move(out_.boxes[order[i]]));
+    }
+    for (ViewBox& box : boxes)
+      if (box.parent >= 0) box.parent = at[box.parent];
+    for (ViewEdge& edge : out_.edges) edge = {at[edge.from], at[edge.to], edge.shape};
+    out_.boxes = std::move(boxes);
+  }
+
+  // The first op at or below a call; the call itself is created before any of them.
+  uint32_t first_node(int call) const {
+    for (NodeId node = 0; node < tree_.nodes.size(); ++node)
+      for (int at = tree_.nodes[node].call; at >= 0; at = tree_.calls[at].parent)
+        if (at == call) return node;
+    return ~uint32_t{0};
+  }
+
   bool is_open(const std::string& id, int level) const {
     return level < depth_ || std::ranges::find(open_, id) != open_.end() ||
            std::ranges::find(open_, "all") != open_.end() ||
@@ -78,6 +103,7 @@ class Viewer {
     const bool shown = parent_box < 0 ? c.parent < 0 : out_.boxes[parent_box].open;
     box.open = shown && is_open(box.id, level);
     box.parent = parent_box;
+    box.order = first_node(call);
     open_call_.push_back(box.open);
     if (shown) {
       box_of_call_.push_back(static_cast<int>(out_.boxes.size()));
@@ -104,6 +130,7 @@ class Viewer {
         box.detail += " " + (param.name.empty() ? node.name : param.name) + shape_text(param.axes);
     if (node.cache) box.cache = node.cache->kind;
     box.parent = node.call < 0 ? -1 : box_of_call_[node.call];
+    box.order = id;
     box_of_node_.push_back(static_cast<int>(out_.boxes.size()));
     out_.boxes.push_back(std::move(box));
   }

@@ -20,6 +20,7 @@ struct ViewBox {
   std::string kind;    // "op", "call", "group"
   std::string cache;   // what decode keeps of it
   int parent = -1;     // the open box around it
+  uint32_t order = 0;  // its first op in walking order
   bool open = false;
 };
 
