@@ -303,6 +303,7 @@ Result<std::shared_ptr<const Bill>> make_bill(std::shared_ptr<const spec::Librar
 
 std::vector<SymbolValue> bill_symbols(const Bill& bill) {
   std::vector<SymbolValue> out = symbol_values(*bill.prefill);
+  out.insert(out.end(), bill.storage.scheme_values.begin(), bill.storage.scheme_values.end());
   std::map<base::Dtype, std::string> widths;
   widths.emplace(bill.decode_traffic.kv_dtype, "the cache: " + bill.decode_traffic.kv_dtype_origin);
   widths.emplace(bill.storage.plain_dtype, bill.storage.plain_dtype_origin);

@@ -379,7 +379,7 @@ class Storer {
              "a whole number at that key");
         return;
       }
-      names.emplace_back(row.name, pool.constant(*value));
+      names.emplace_back(row.name, scheme_number(scheme, row, *value));
     }
     for (const spec::StoredPattern& pattern : scheme.tensors) {
       StoredTensor tensor = common(param, indices);
@@ -419,6 +419,23 @@ class Storer {
       }
       push(std::move(tensor), i, counts);
     }
+  }
+
+  // A number of the declaration: a symbol of its own in formulas, so that the trace can say where it came
+  // from.
+  Expr scheme_number(const spec::QuantScheme& scheme, const spec::QuantParam& row, int64_t value) {
+    if (analysis_.binding.dims == Dims::kNumbers) return analysis_.pool->constant(value);
+    const std::string name = scheme.name + "." + row.name;
+    if (std::ranges::none_of(out_.scheme_values,
+                             [&](const SymbolValue& known) { return known.name == name; })) {
+      const bool declared = declared_number(row.key) || declared_number(row.key_or);
+      const std::string key = declared_number(row.key) ? row.key : row.key_or;
+      out_.scheme_values.push_back(
+          {name,
+           {value, 1},
+           declared ? out_.declared_origin + "." + key : "default of scheme " + scheme.name});
+    }
+    return analysis_.pool->symbol(name, {expr::Rational{std::min<int64_t>(value, 1), 1}, std::nullopt});
   }
 
   std::optional<int64_t> declared_number(const std::string& key) {

@@ -63,6 +63,7 @@ struct Storage {
   std::string plain_dtype_origin;
   std::string declared_scheme;  // empty when the checkpoint declares none
   std::string declared_origin;
+  std::vector<SymbolValue> scheme_values;  // numbers of the declaration that formulas name
   std::vector<StoredTensor> tensors;
   // By index into Analysis::params: the rows that store it, for read traffic.
   std::vector<std::vector<size_t>> of_param;
