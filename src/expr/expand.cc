@@ -14,6 +14,11 @@ namespace {
 
 constexpr size_t kMaxTerms = 100'000;
 constexpr size_t kMaxWork = 300'000;
+// A power of a sum overflows beyond: along an edge of its Newton polytope the sum is a polynomial of one
+// variable with at least two terms, whose n-th power has a largest coefficient of at least 2^(n/2) over its
+// number of terms, 10^5 at most; and where a common denominator makes up for that, it is raised to the n-th
+// too.
+constexpr base::Int128 kMaxPower = 300;
 
 class Expansion {
  public:
@@ -53,6 +58,49 @@ class Expansion {
     return store_.add(out);
   }
 
+  // (t1 + ... + tk)^n is the sum over e1 + ... + ek = n of n!/(e1!...ek!) * t1^e1*...*tk^ek.
+  uint32_t power_of_sum(uint32_t sum, base::Int128 n) {
+    if (n > kMaxPower)
+      return store_.error(fmt::format("the expansion of a power {} overflows 128 bits", base::to_string(n)));
+    const std::vector<uint32_t> terms(store_.operands(sum).begin(), store_.operands(sum).end());
+    // C(n + k - 1, k - 1) terms.
+    double count = 1;
+    for (size_t i = 1; i < terms.size() && count <= kMaxTerms; ++i)
+      count *= (static_cast<double>(n) + double(i)) / double(i);
+    work_ += static_cast<size_t>(count);
+    if (count > kMaxTerms || work_ > kMaxWork) return too_large();
+    std::vector<uint32_t> out, factors;
+    const uint32_t fault = distribute(terms, n, {1, 1}, factors, out);
+    return fault != Store::kZero ? fault : store_.add(out);
+  }
+
+  // The terms of the sum above over the exponents of `terms`, which add up to `left`; an error's id or kZero.
+  uint32_t distribute(Ids terms, base::Int128 left, const Rational& coefficient,
+                      std::vector<uint32_t>& factors, std::vector<uint32_t>& out) {
+    if (left == 0 || terms.size() == 1) {
+      factors.push_back(store_.constant(coefficient));
+      if (left != 0) factors.push_back(store_.pow(terms[0], store_.constant({left, 1})));
+      out.push_back(store_.mul(factors));
+      factors.resize(factors.size() - (left != 0 ? 2 : 1));
+      return store_.is_error(out.back()) ? out.back() : Store::kZero;
+    }
+    Rational c = coefficient;
+    for (base::Int128 e = 0; e <= left; ++e) {
+      if (e != 0) {
+        factors.push_back(store_.pow(terms[0], store_.constant({e, 1})));
+        // C(left, e) = C(left, e - 1) * (left - e + 1) / e
+        const Rational step = *make_rational(left - e + 1, e);
+        const std::optional<Rational> next = multiply(c, step);
+        if (!next) return store_.error(fault_of(Kind::kMul, std::array{c, step}));
+        c = *next;
+      }
+      const uint32_t fault = distribute(terms.subspan(1), left - e, c, factors, out);
+      if (fault != Store::kZero) return fault;
+      if (e != 0) factors.pop_back();
+    }
+    return Store::kZero;
+  }
+
   uint32_t once(uint32_t id) {
     const Node node = store_.node(id);
     if (node.count == 0) return id;
@@ -70,12 +118,7 @@ class Expansion {
     if (node.kind == Kind::kPow && store_.kind(operands[0]) == Kind::kAdd &&
         store_.is_constant(operands[1])) {
       const Rational n = store_.value(operands[1]);
-      if (n.is_integer() && n.num > 1) {
-        if (n.num > static_cast<base::Int128>(kMaxTerms)) return too_large();
-        uint32_t out = operands[0];
-        for (base::Int128 i = 1; i < n.num && !store_.is_error(out); ++i) out = times(out, operands[0]);
-        return out;
-      }
+      if (n.is_integer() && n.num > 1) return power_of_sum(operands[0], n.num);
     }
     return changed ? store_.make(node.kind, operands) : id;
   }

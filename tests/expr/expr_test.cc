@@ -291,6 +291,9 @@ TEST(Expr, Expand) {
       {"(a + b)*(a - b)", "a^2 - b^2"},
       {"(a + b)^3", "a^3 + 3*a^2*b + 3*a*b^2 + b^3"},
       {"(a + b)/c", "a/c + b/c"},
+      {"(2*a - b/2)^2", "4*a^2 - 2*a*b + b^2/4"},
+      {"(a^2 + a + 1)^2", "a^4 + 2*a^3 + 3*a^2 + 2*a + 1"},
+      {"(a + 1/a)^2", "a^2 + 1/a^2 + 2"},
       {"(a + 1)*(b//(c*(d + 1)))", "a*(b//(c*d + c)) + b//(c*d + c)"},
       {"(a + b)^n*(a + b)^(2 - n)", "a^2 + 2*a*b + b^2"},
       {"1/(2*(a + b))", "1/(2*(a + b))"},
@@ -322,8 +325,11 @@ TEST(Expr, ExpandRefusesTheHuge) {
   EXPECT_EQ(expand(e).error_text(), "the expansion of a product passes 100000 terms");
   EXPECT_EQ(to_text(parsed(pool, "(x + 1)^50")), "(x + 1)^50");
   EXPECT_EQ(expand(parsed(pool, "(x + 1)^50")).operand_count(), 51u);
-  EXPECT_TRUE(expand(parsed(pool, "(x + y)^1000000")).is_error());
-  EXPECT_TRUE(expand(parsed(pool, "(x + y)^500")).is_error());  // C(500, 250) passes 128 bits
+  // C(76, 2) terms, the largest with 74!/(25!*25!*24!).
+  EXPECT_EQ(expand(parsed(pool, "(x + y + 1)^74")).operand_count(), 2850u);
+  EXPECT_EQ(expand(parsed(pool, "(x + y)^1000000")).error_text(),
+            "the expansion of a power 1000000 overflows 128 bits");
+  EXPECT_TRUE(expand(parsed(pool, "(x + y)^290")).is_error());  // C(290, 145) passes 128 bits
 }
 
 TEST(Expr, DeepAndSharedFormsStayBounded) {
