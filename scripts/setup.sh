@@ -16,9 +16,6 @@ mkdir -p "$root/build"
 logs=$root/build/logs
 mkdir -p "$logs"
 
-# The precompiled header makes ccache look at defines and times that do not change the result.
-export CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
-export CCACHE_BASEDIR=$root
 # Makes the compiler's and the tests' messages the same everywhere.
 export LC_ALL=C.UTF-8
 
