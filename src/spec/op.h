@@ -14,6 +14,7 @@
 //   unit     matmul work runs on tensor cores, vector work elsewhere; move computes nothing
 //   traffic  what reaches memory: read_write operands and output; view nothing; on_chip the output stays in
 //            the kernel; gather reads only the rows it returns
+//   holds    a condition on the row's names that its operands must meet, checked wherever both sides are numbers
 // Source    Each row's own column; docs/sources.md holds the longer ones.
 #pragma once
 
@@ -43,6 +44,7 @@ struct OpRow {
   Unit unit = Unit::kVector;
   Traffic traffic = Traffic::kReadWrite;
   std::string_view source;
+  std::string_view holds = {};
 };
 
 // The built-in table, in the order of docs.
@@ -82,10 +84,12 @@ struct Op {
   Unit unit = Unit::kVector;
   Traffic traffic = Traffic::kReadWrite;
   std::string source;
+  expr::Formula holds;             // empty when the row has none
+  std::vector<std::string> names;  // what a node's dims may bind: every axis name of the row
   std::string flops_text, shape_text, params_text;
 };
 
-// Faults at `at`: an unknown kind, a name in flops that the row lacks, a malformed pattern.
+// Faults at `at`: an unknown kind, one that its pattern contradicts, a name that the row lacks, a malformed pattern.
 base::Result<Op> compile_op(const OpRow& row, const base::Span& at = {});
 
 // The built-in ops, compiled once per process; asserts that every row compiles.
