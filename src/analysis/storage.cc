@@ -316,12 +316,14 @@ class Storer {
       std::vector<std::string> known;
       if (scheme)
         for (const spec::QuantParam& row : scheme->params) known.insert(known.end(), {row.name, row.key});
-      const bool number = !value.empty() && value.size() < 10 && value.find_first_not_of("0123456789") == std::string::npos;
+      const bool number =
+          !value.empty() && value.size() < 10 && value.find_first_not_of("0123456789") == std::string::npos;
       if (number && std::ranges::find(known, key) != known.end()) continue;
       std::string list;
       for (const std::string& name : known) list += (list.empty() ? "" : ", ") + name;
       fail(at, "method '" + method + "' is given " + key + ": " + value,
-           known.empty() ? "no further key" : "a whole number for one of " + list, base::did_you_mean(key, known));
+           known.empty() ? "no further key" : "a whole number for one of " + list,
+           base::did_you_mean(key, known));
       return false;
     }
     return true;

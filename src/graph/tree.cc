@@ -58,8 +58,8 @@ class Builder {
     for (const spec::ModelEntry& entry : model_.entries) {
       const std::string& name = entry.stack ? entry.stack->name : entry.node->name;
       if (names.contains(name))
-        fail(entry.stack ? entry.stack->at : entry.node->at, "two entries of 'model' are named '" + name + "'",
-             "a name of its own");
+        fail(entry.stack ? entry.stack->at : entry.node->at,
+             "two entries of 'model' are named '" + name + "'", "a name of its own");
       if (entry.stack) {
         names[entry.stack->name] = add_stack(*entry.stack, names);
       } else {
@@ -236,7 +236,8 @@ class Builder {
     for (const NamedFormula& named : decl.dims)
       if (std::ranges::find(op.names, named.name) == op.names.end())
         fail(named.at, what + " binds '" + named.name + "', which " + of + " does not name",
-             op.names.empty() ? "no dims" : "one of " + joined(op.names), base::did_you_mean(named.name, op.names));
+             op.names.empty() ? "no dims" : "one of " + joined(op.names),
+             base::did_you_mean(named.name, op.names));
     if (!decl.copies.empty() || !decl.split.empty())
       fail(decl.at, what + " makes copies of an op", "copies of a component",
            "put the op into a component, or give it the axis");
@@ -246,8 +247,10 @@ class Builder {
     const bool masked = op.flops_text.find("pairs") != std::string::npos;
     if (!decl.window.empty() && !masked)
       fail(decl.at, what + " has 'window', yet " + of + " has no mask", "'window' on the attention ops");
-    if (!decl.weight_axes.empty() && (op.params.empty() || decl.weight_axes.size() != op.params[0].axes.size()))
-      fail(decl.at, what + " says of " + std::to_string(decl.weight_axes.size()) + " weight axes how they split",
+    if (!decl.weight_axes.empty() &&
+        (op.params.empty() || decl.weight_axes.size() != op.params[0].axes.size()))
+      fail(decl.at,
+           what + " says of " + std::to_string(decl.weight_axes.size()) + " weight axes how they split",
            op.params.empty() ? of + " has no weight" : "one entry for each of " + op.params_text);
     if (!decl.weight_of.empty() && op.params.empty())
       fail(decl.at, what + " reads the weight of '" + decl.weight_of + "', yet " + of + " has none",
@@ -621,8 +624,10 @@ class Builder {
       if (!out.present()) return kFailed;
       for (const auto& [slot, unused] : fills_[id])
         if (std::ranges::find(asked_[id], slot) == asked_[id].end())
-          fail(own->at, "a layer rule fills slot '" + slot + "', which block '" + (*component)->name + "' lacks",
-               asked_[id].empty() ? "no slot" : "one of " + joined(asked_[id]), base::did_you_mean(slot, asked_[id]));
+          fail(own->at,
+               "a layer rule fills slot '" + slot + "', which block '" + (*component)->name + "' lacks",
+               asked_[id].empty() ? "no slot" : "one of " + joined(asked_[id]),
+               base::did_you_mean(slot, asked_[id]));
       inputs[0] = out.node;
     }
     return {inputs[0], false, true};

@@ -44,14 +44,16 @@ Operand parse_operand(const Yaml& node, Faults& faults) {
 
 std::vector<NamedFormula> parse_dims(const Yaml& node, const std::string& what, Faults& faults) {
   std::vector<NamedFormula> out;
-  for (const base::YamlEntry& entry : internal::read_map(node, "'dims' of " + what, "a map of axis names to formulas", faults))
+  for (const base::YamlEntry& entry :
+       internal::read_map(node, "'dims' of " + what, "a map of axis names to formulas", faults))
     out.push_back({entry.key, internal::read_formula(entry.value, faults), entry.key_at});
   return out;
 }
 
 std::vector<WeightAxis> parse_weight_axes(const Yaml& node, const std::string& what, Faults& faults) {
   std::vector<WeightAxis> out;
-  for (const Yaml& item : internal::read_list(node, "'weight_axes' of " + what, "a list with one entry per axis of the weight", faults)) {
+  for (const Yaml& item : internal::read_list(node, "'weight_axes' of " + what,
+                                              "a list with one entry per axis of the weight", faults)) {
     Reader reader(item, "a weight axis of " + what, faults);
     WeightAxis axis;
     axis.replicated = reader.flag("replicated");
@@ -99,8 +101,10 @@ Op parse_custom_op(const base::YamlEntry& entry, Faults& faults) {
   const std::string holds = reader.text("holds");
   reader.finish();
   if (find_builtin_op(entry.key))
-    faults.push_back(fault_at(entry.key_at, "custom op '" + entry.key + "' has the name of a built-in op", "a name of its own"));
-  OpRow row{entry.key, params, flops, shape, Partial::kNone, coupled, Unit::kVector, Traffic::kReadWrite, source, holds};
+    faults.push_back(fault_at(entry.key_at, "custom op '" + entry.key + "' has the name of a built-in op",
+                              "a name of its own"));
+  OpRow row{entry.key,           params, flops, shape, Partial::kNone, coupled, Unit::kVector,
+            Traffic::kReadWrite, source, holds};
   if (partial == "each") row.partial = Partial::kEach;
   else if (partial == "together") row.partial = Partial::kTogether;
   else if (partial != "none")
@@ -199,7 +203,9 @@ Result<Component> parse_component(const Yaml& root, const std::string& name) {
     Reader inner(*cache, "'cache' of component '" + name + "'", faults);
     out.cache_family = inner.text("family");
     if (const Yaml* entries = inner.require("entries", "entries: [{node: NAME, kind: NAME}]"))
-      for (const Yaml& item : internal::read_list(*entries, "'entries' of the cache", "a list of {node, kind}", faults)) out.cache.push_back(parse_cache_entry(item, faults));
+      for (const Yaml& item :
+           internal::read_list(*entries, "'entries' of the cache", "a list of {node, kind}", faults))
+        out.cache.push_back(parse_cache_entry(item, faults));
     inner.finish();
   }
   out.decode_variant = reader.text("decode_variant");

@@ -201,19 +201,19 @@ QuantContext parse_quant_context(const Yaml& node, Faults& faults) {
   for (const base::YamlEntry& entry : reader.map("per_role", "a map of roles to {method: NAME}"))
     out.per_role.emplace_back(entry.key, parse_choice(entry.value, entry.key, faults));
   for (const Yaml& item : reader.list("override", "a list of {nodes, method or dtype}")) {
-      Reader inner(item, "a quant override", faults);
-      QuantOverride row;
-      row.at = item.at;
-      row.nodes = inner.texts("nodes");
-      row.method = inner.text("method");
-      const std::vector<base::Dtype> dtypes = read_dtypes(inner.texts("dtype"), item.at, faults);
-      if (!dtypes.empty()) row.dtype = dtypes[0];
-      row.source = inner.text("source");
-      inner.finish();
-      if (row.nodes.empty())
-        faults.push_back(fault_at(item.at, "a quant override names no nodes", "nodes: [path, ...]"));
-      out.overrides.push_back(std::move(row));
-    }
+    Reader inner(item, "a quant override", faults);
+    QuantOverride row;
+    row.at = item.at;
+    row.nodes = inner.texts("nodes");
+    row.method = inner.text("method");
+    const std::vector<base::Dtype> dtypes = read_dtypes(inner.texts("dtype"), item.at, faults);
+    if (!dtypes.empty()) row.dtype = dtypes[0];
+    row.source = inner.text("source");
+    inner.finish();
+    if (row.nodes.empty())
+      faults.push_back(fault_at(item.at, "a quant override names no nodes", "nodes: [path, ...]"));
+    out.overrides.push_back(std::move(row));
+  }
   const auto one = [&](const char* key) -> std::optional<base::Dtype> {
     const std::vector<base::Dtype> dtypes = read_dtypes(reader.texts(key), node.at, faults);
     return dtypes.empty() ? std::nullopt : std::optional(dtypes[0]);
@@ -246,42 +246,43 @@ Result<Model> parse_model(const Yaml& root, const std::string& name) {
   }
   if (reader.has("config_roots")) out.config_roots = reader.texts("config_roots");
   for (const base::YamlEntry& entry : reader.map("components", "a map of slots to component names"))
-      out.components.emplace_back(
-          entry.key, internal::read_text(entry.value, "the component of slot '" + entry.key + "'", faults));
+    out.components.emplace_back(
+        entry.key, internal::read_text(entry.value, "the component of slot '" + entry.key + "'", faults));
   for (const base::YamlEntry& entry : reader.map("dims", "a map of dim names to formulas"))
     out.dims.push_back(parse_dim(entry, faults));
   for (const Yaml& item : reader.list("model", "a list of nodes and stacks")) {
-      ModelEntry entry;
-      if (item.is_map() && !item.find("op") && !item.find("component") && !item.find("slot")) {
-        entry.stack = parse_stack(item, faults);
-      } else {
-        const Yaml* node_name = item.find("name");
-        if (!node_name) faults.push_back(fault_at(item.at, "an entry of 'model' has no name", "name: NAME"));
-        // The name is a key of the list form only; the rest reads as any node.
-        Yaml copy = item;
-        std::erase_if(copy.entries, [](const base::YamlEntry& e) { return e.key == "name"; });
-        entry.node =
-            parse_node(copy, node_name ? node_name->text : "?", node_name ? node_name->at : item.at, faults);
-      }
-      out.entries.push_back(std::move(entry));
+    ModelEntry entry;
+    if (item.is_map() && !item.find("op") && !item.find("component") && !item.find("slot")) {
+      entry.stack = parse_stack(item, faults);
+    } else {
+      const Yaml* node_name = item.find("name");
+      if (!node_name) faults.push_back(fault_at(item.at, "an entry of 'model' has no name", "name: NAME"));
+      // The name is a key of the list form only; the rest reads as any node.
+      Yaml copy = item;
+      std::erase_if(copy.entries, [](const base::YamlEntry& e) { return e.key == "name"; });
+      entry.node =
+          parse_node(copy, node_name ? node_name->text : "?", node_name ? node_name->at : item.at, faults);
+    }
+    out.entries.push_back(std::move(entry));
   }
   if (const Yaml* quant = reader.get("quant_context")) out.quant = parse_quant_context(*quant, faults);
   out.adapter = reader.text("adapter");
   for (const Yaml& item : reader.list("buffers", "a list of {path, shape, dtype, source}")) {
-      Reader inner(item, "a buffer", faults);
-      BufferDecl buffer;
-      buffer.at = item.at;
-      buffer.path = inner.required_text("path");
-      inner.require("shape", "a list of axes");
-      for (const Yaml& axis : inner.list("shape", "a list of axes")) buffer.shape.push_back(internal::read_formula(axis, faults));
-      buffer.dtypes = read_dtypes(inner.texts("dtype"), item.at, faults);
-      buffer.optional = inner.flag("optional");
-      buffer.source = inner.required_text("source");
-      inner.finish();
-      if (buffer.dtypes.empty())
-        faults.push_back(fault_at(item.at, "a buffer has no dtype", "dtype: F32, or a list of those seen"));
-      out.buffers.push_back(std::move(buffer));
-    }
+    Reader inner(item, "a buffer", faults);
+    BufferDecl buffer;
+    buffer.at = item.at;
+    buffer.path = inner.required_text("path");
+    inner.require("shape", "a list of axes");
+    for (const Yaml& axis : inner.list("shape", "a list of axes"))
+      buffer.shape.push_back(internal::read_formula(axis, faults));
+    buffer.dtypes = read_dtypes(inner.texts("dtype"), item.at, faults);
+    buffer.optional = inner.flag("optional");
+    buffer.source = inner.required_text("source");
+    inner.finish();
+    if (buffer.dtypes.empty())
+      faults.push_back(fault_at(item.at, "a buffer has no dtype", "dtype: F32, or a list of those seen"));
+    out.buffers.push_back(std::move(buffer));
+  }
   out.drafts = reader.texts("drafts");
   out.max_context = strip_config(reader.text("max_context"));
   out.src = reader.text("src");
@@ -298,22 +299,23 @@ Result<Adapter> parse_adapter(const Yaml& root, const std::string& name, std::st
   out.name = name;
   *extends = reader.text("extends");
   reader.require("paths", "a map of canonical module paths to checkpoint paths");
-  for (const base::YamlEntry& entry : reader.map("paths", "a map of canonical module paths to checkpoint paths")) {
-      AdapterRule rule;
-      rule.at = entry.key_at;
-      rule.from = split_path(entry.key);
-      if (entry.value.is_map()) {
-        Reader inner(entry.value, "the rule for '" + entry.key + "'", faults);
-        rule.to = split_path(inner.required_text("path"));
-        rule.join = inner.text("join", ".");
-        rule.stacked = inner.flag("stacked");
-        inner.finish();
-      } else {
-        rule.to = split_path(
-            internal::read_text(entry.value, "the checkpoint path of '" + entry.key + "'", faults));
-      }
-      out.rules.push_back(std::move(rule));
+  for (const base::YamlEntry& entry :
+       reader.map("paths", "a map of canonical module paths to checkpoint paths")) {
+    AdapterRule rule;
+    rule.at = entry.key_at;
+    rule.from = split_path(entry.key);
+    if (entry.value.is_map()) {
+      Reader inner(entry.value, "the rule for '" + entry.key + "'", faults);
+      rule.to = split_path(inner.required_text("path"));
+      rule.join = inner.text("join", ".");
+      rule.stacked = inner.flag("stacked");
+      inner.finish();
+    } else {
+      rule.to =
+          split_path(internal::read_text(entry.value, "the checkpoint path of '" + entry.key + "'", faults));
     }
+    out.rules.push_back(std::move(rule));
+  }
   reader.finish();
   if (!faults.empty()) return faults;
   return out;

@@ -2,9 +2,9 @@
 //
 // Vector FLOPs count one per arithmetic step and element (exp and division as one each), a convention and no
 // measurement; they are reported apart from matmul FLOPs and never added to them silently.
-#include "spec/op.h"
-
 #include <algorithm>
+
+#include "spec/op.h"
 
 namespace archlight::spec {
 namespace {
@@ -85,7 +85,8 @@ constexpr OpRow kOps[] = {
      "values at chosen positions", "out <= in"},
     {"dispatch", "", "0", "explicit: [b,s,dim] [b,s,k] -> [b,s*k,dim]", kNone, "", kMove, kReadWrite,
      "each token's vector once per chosen expert"},
-    // Logits are wanted where a token is sampled: of the last token in prefill, of every token of a decode step.
+    // Logits are wanted where a token is sampled: of the last token in prefill, of every token of a decode
+    // step.
     {"last_tokens", "", "0", "explicit: [b,s,dim] -> [b,s_logits,dim]", kEach, "", kMove, kView,
      "engines project onto the vocabulary only the positions they sample from"},
     {"combine", "", "2*b*s*k*dim", "explicit: [b,s*k,dim] [b,s,k] -> [b,s,dim]", kEach, "", kVector,

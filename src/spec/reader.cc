@@ -104,7 +104,8 @@ expr::Formula read_formula(const Yaml& node, base::Faults& faults) {
 
 std::span<const Yaml> read_list(const Yaml& node, const std::string& what, std::string_view form,
                                 base::Faults& faults) {
-  if (!node.is_sequence()) faults.push_back(fault_at(node.at, what + " is " + node.describe(), std::string(form)));
+  if (!node.is_sequence())
+    faults.push_back(fault_at(node.at, what + " is " + node.describe(), std::string(form)));
   return node.items;
 }
 

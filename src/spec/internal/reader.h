@@ -50,8 +50,8 @@ class Reader {
 expr::Formula read_formula(const base::Yaml& node, base::Faults& faults);
 std::span<const base::Yaml> read_list(const base::Yaml& node, const std::string& what, std::string_view form,
                                       base::Faults& faults);
-std::span<const base::YamlEntry> read_map(const base::Yaml& node, const std::string& what, std::string_view form,
-                                          base::Faults& faults);
+std::span<const base::YamlEntry> read_map(const base::Yaml& node, const std::string& what,
+                                          std::string_view form, base::Faults& faults);
 std::string read_text(const base::Yaml& node, const std::string& what, base::Faults& faults);
 
 }  // namespace archlight::spec::internal
