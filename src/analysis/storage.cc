@@ -228,6 +228,7 @@ class Storer {
     const std::vector<std::string> roles = roles_of(param);
     const spec::QuantScheme* scheme = nullptr;
     const spec::QuantChoice* chosen = choice_for(roles);
+    const std::vector<std::pair<std::string, std::string>>* said = chosen ? &chosen->params : nullptr;
     std::string method = chosen ? chosen->method : "none";
     std::optional<Dtype> dtype;
     base::Span at = chosen ? chosen->at : model_.at;
@@ -237,7 +238,10 @@ class Storer {
                                [&](const std::string& node) { return path_matches(node, param.path); }))
         continue;
       overridden_[o] = true;
-      if (!row.method.empty()) method = row.method;
+      if (!row.method.empty()) {
+        method = row.method;
+        said = nullptr;
+      }
       if (row.dtype) dtype = row.dtype;
       at = row.at;
     }
@@ -251,6 +255,7 @@ class Storer {
       }
       scheme = *named;
     }
+    if (said && !said->empty() && !knows(scheme, *said, method, at)) return;
     if (scheme && !in_scope(*scheme, param, roles)) scheme = nullptr;
 
     // Index sets of the path's stars: the layers, then the copies from the outside in.
@@ -304,7 +309,7 @@ class Storer {
         own[0] = layers;
         own_counts[0] = analysis_.pool->constant(static_cast<base::Int128>(layers.size()));
       }
-      of ? add_quantised(i, param, *of, named, own, own_counts, stack)
+      of ? add_quantised(i, param, *of, named, own, own_counts, stack, said)
          : add_plain(i, param, named, own, own_counts, stack, dtype);
     };
     if (!scheme || quantised_layers.empty()) {
@@ -313,6 +318,26 @@ class Storer {
       part(quantised_layers, scheme);
       if (split) part(plain_layers, nullptr);
     }
+  }
+
+  // Numbers that quant_context states beside the method: each must be one of the scheme's, by name or key.
+  bool knows(const spec::QuantScheme* scheme, const std::vector<std::pair<std::string, std::string>>& said,
+             const std::string& method, const base::Span& at) {
+    for (const auto& [key, value] : said) {
+      std::vector<std::string> known;
+      if (scheme)
+        for (const spec::QuantParam& row : scheme->params) known.insert(known.end(), {row.name, row.key});
+      const bool number =
+          !value.empty() && value.size() < 10 && value.find_first_not_of("0123456789") == std::string::npos;
+      if (number && std::ranges::find(known, key) != known.end()) continue;
+      std::string list;
+      for (const std::string& name : known) list += (list.empty() ? "" : ", ") + name;
+      fail(at, "method '" + method + "' is given " + key + ": " + value,
+           known.empty() ? "no further key" : "a whole number for one of " + list,
+           base::did_you_mean(key, known));
+      return false;
+    }
+    return true;
   }
 
   const IgnoreList& ignore_list_of(const spec::QuantScheme& scheme) {
@@ -365,12 +390,17 @@ class Storer {
 
   void add_quantised(size_t i, const Param& param, const spec::QuantScheme& scheme,
                      const CheckpointPath& named, const std::vector<std::vector<int64_t>>& indices,
-                     const std::vector<Expr>& counts, Expr stack) {
+                     const std::vector<Expr>& counts, Expr stack,
+                     const std::vector<std::pair<std::string, std::string>>* said) {
     expr::ExprPool& pool = *analysis_.pool;
     std::vector<std::pair<std::string, Expr>> names = {{"out", param.base_axes[0]},
                                                        {"in", param.base_axes[1]}};
     for (const spec::QuantParam& row : scheme.params) {
-      std::optional<int64_t> value = declared_number(row.key);
+      std::optional<int64_t> value;
+      if (said)
+        for (const auto& [key, text] : *said)
+          if (key == row.name || key == row.key) value = std::atoll(text.c_str());
+      if (!value) value = declared_number(row.key);
       if (!value) value = declared_number(row.key_or);
       if (!value && row.has_fallback) value = row.fallback;
       if (!value) {

@@ -124,9 +124,7 @@ base::Result<Traffic> traffic_of(const Analysis& analysis, const Analysis& store
     for (int call : tree.calls_around(param.node)) {
       if (tree.calls[call].copies.empty() || !tree.calls[call].splits_tokens) continue;
       const Expr copies = analysis.copies[call];
-      const Expr active = tree.calls[call].active.instantiate(
-          pool, [&](std::string_view name) { return analysis.dim(name); });
-      read = read * pool.min(copies, analysis.batch * analysis.s_query * active) / copies;
+      read = read * pool.min(copies, analysis.batch * analysis.s_query * analysis.active[call]) / copies;
     }
     out.weights[param.node] = out.weights[param.node] + read;
   }

@@ -134,10 +134,18 @@ class Walker {
       Expr all = call.parent >= 0 ? call_instances_[call.parent].first : pool.constant(1);
       Expr active = call.parent >= 0 ? call_instances_[call.parent].second : pool.constant(1);
       Expr copies;
+      out_.active.emplace_back();
       if (!call.copies.empty()) {
         copies = instantiate(call.copies, call.copies_scope);
         all = all * copies;
-        active = active * instantiate(call.active, call.copies_scope);
+        const Expr used = instantiate(call.active, call.copies_scope);
+        active = active * used;
+        out_.active.back() = used;
+        if (copies.is_constant() && used.is_constant() && (copies - used).constant()->num < 0)
+          fail(call.decl->at,
+               "'" + call.name + "' (" + call.path + ") uses " + expr::to_text(used) + " of " +
+                   expr::to_text(copies) + " copies",
+               "at most as many as there are", "check 'active'", "analysis");
       }
       call_instances_.emplace_back(all, active);
       out_.copies.push_back(copies);
@@ -249,6 +257,15 @@ class Walker {
     }
     if (faults_.size() > faults_before) return;
     for (const auto& [name, rest] : rests) letters.values.emplace_back(name, product(pool, rest));
+    if (!op.holds.empty() && instantiate(op.holds, node.scope, &letters).is_zero()) {
+      std::string values;
+      for (const std::string& name : op.holds.names())
+        if (const Expr* value = letters.find(name))
+          values += (values.empty() ? "" : ", ") + name + " = " + expr::to_text(*value);
+      fail(node.decl->at, "node '" + node.name + "' (" + node.path + ") has " + values,
+           op.holds.text() + ", as op '" + op.name + "' needs");
+      return;
+    }
 
     // Output.
     Shape shape;

@@ -78,7 +78,8 @@ struct Analysis {
   std::vector<expr::Expr> in_layer;
   std::vector<expr::Expr> active_in_layer;
   std::vector<expr::Expr> layers;  // by group
-  std::vector<expr::Expr> copies;  // by call; no value for a call without copies
+  // By call, no value for a call without copies: how many there are, and how many one token uses.
+  std::vector<expr::Expr> copies, active;
   std::vector<Param> params;
   std::vector<Cache> caches;
 

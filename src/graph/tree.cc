@@ -26,9 +26,10 @@ constexpr size_t kMaxNodes = 200'000;
 struct Value {
   NodeId node = kNone;
   bool failed = false;  // a fault was reported; readers stay silent
+  bool stack = false;   // what a stack hands on: its last layer's output
   bool present() const { return node != kNone; }
 };
-constexpr Value kFailed{kNone, true};
+constexpr Value kFailed{kNone, true, false};
 
 std::string join_path(const std::string& a, const std::string& b) {
   if (a.empty()) return b;
@@ -55,6 +56,10 @@ class Builder {
   Result<SpecTree> run() {
     std::map<std::string, Value> names;
     for (const spec::ModelEntry& entry : model_.entries) {
+      const std::string& name = entry.stack ? entry.stack->name : entry.node->name;
+      if (names.contains(name))
+        fail(entry.stack ? entry.stack->at : entry.node->at,
+             "two entries of 'model' are named '" + name + "'", "a name of its own");
       if (entry.stack) {
         names[entry.stack->name] = add_stack(*entry.stack, names);
       } else {
@@ -142,7 +147,7 @@ class Builder {
                  int depth) {
     const std::string what = "node '" + decl.name + "'";
     std::vector<NodeId> in;
-    bool missing = false;
+    bool missing = false, from_stack = false;
     if (!holds(decl.when, scope)) {
       // A node that keeps its shape and is left out hands its input on: an absent norm is the value before
       // it.
@@ -159,6 +164,7 @@ class Builder {
         missing = true;
       } else if (value->present()) {
         in.push_back(value->node);
+        from_stack = from_stack || value->stack;
       }
     }
     if (missing) return kFailed;
@@ -195,6 +201,7 @@ class Builder {
            std::to_string(op->operands.size()) + ", as in " + op->shape_text);
       return kFailed;
     }
+    if (!fits_op(decl, *op, names, from_stack)) return kFailed;
     Node node;
     node.name = decl.name;
     node.path = own_path;
@@ -221,6 +228,46 @@ class Builder {
     return {static_cast<NodeId>(tree_.nodes.size() - 1)};
   }
 
+  // Every key of a node must mean something to its op; one that does not would change no number and mislead.
+  bool fits_op(const NodeDecl& decl, const spec::Op& op, const std::map<std::string, Value>& names,
+               bool from_stack) {
+    const size_t before = faults_.size();
+    const std::string what = "node '" + decl.name + "'", of = "op '" + op.name + "'";
+    for (const NamedFormula& named : decl.dims)
+      if (std::ranges::find(op.names, named.name) == op.names.end())
+        fail(named.at, what + " binds '" + named.name + "', which " + of + " does not name",
+             op.names.empty() ? "no dims" : "one of " + joined(op.names),
+             base::did_you_mean(named.name, op.names));
+    if (!decl.copies.empty() || !decl.split.empty())
+      fail(decl.at, what + " makes copies of an op", "copies of a component",
+           "put the op into a component, or give it the axis");
+    const auto optional = [](const spec::ParamPattern& param) { return param.optional; };
+    if (!decl.bias.empty() && std::ranges::none_of(op.params, optional))
+      fail(decl.at, what + " has 'bias', yet " + of + " has no optional parameter", "no 'bias' here");
+    const bool masked = op.flops_text.find("pairs") != std::string::npos;
+    if (!decl.window.empty() && !masked)
+      fail(decl.at, what + " has 'window', yet " + of + " has no mask", "'window' on the attention ops");
+    if (!decl.weight_axes.empty() &&
+        (op.params.empty() || decl.weight_axes.size() != op.params[0].axes.size()))
+      fail(decl.at,
+           what + " says of " + std::to_string(decl.weight_axes.size()) + " weight axes how they split",
+           op.params.empty() ? of + " has no weight" : "one entry for each of " + op.params_text);
+    if (!decl.weight_of.empty() && op.params.empty())
+      fail(decl.at, what + " reads the weight of '" + decl.weight_of + "', yet " + of + " has none",
+           "an op with a weight");
+    if (!decl.tied_to.empty() && !names.contains(decl.tied_to)) {
+      std::vector<std::string> known;
+      for (const auto& [name, unused] : names) known.push_back(name);
+      fail(decl.at, what + " is tied to '" + decl.tied_to + "', which is not defined above it",
+           "one of " + joined(known), base::did_you_mean(decl.tied_to, known));
+    }
+    if (from_stack && op.kind == spec::ShapeKind::kAxisSelect && op.operands.size() == 1)
+      fail(decl.at, what + " slices a stack, whose value is its last layer's output",
+           "a node of the model, or a stream of the stack",
+           "to read layer i's output, give the stack an append stream: NAME: { from: hidden, after: [i] }");
+    return faults_.size() == before;
+  }
+
   const spec::Op* find_op(const std::string& name, int call) {
     for (int at = call; at >= 0; at = tree_.calls[at].parent)
       for (const spec::Op& op : tree_.calls[at].component->custom_ops)
@@ -230,9 +277,11 @@ class Builder {
 
   const spec::Component* fill_of(const std::string& slot, int group, const base::Span& at) {
     std::string fill = slot;
-    if (group >= 0)
+    if (group >= 0) {
+      asked_[group].push_back(slot);
       for (const auto& [name, value] : fills_[group])
         if (name == slot) fill = value;
+    }
     const std::string* named = model_.component_of(fill);
     if (!named && fill == slot) {
       std::vector<std::string> known;
@@ -514,7 +563,7 @@ class Builder {
       return kFailed;
     }
     const int64_t layers = static_cast<int64_t>(repeat->num);
-    if (layers == 0) return {inputs[0]};
+    if (layers == 0) return {inputs[0], false, true};
     int64_t first_index = 0;
     if (!stack.first_index.empty()) {
       const std::optional<expr::Rational> first = number(stack.first_index, -1);
@@ -543,6 +592,7 @@ class Builder {
       group.count = count_formula(stack, rule, static_cast<int64_t>(group.layers.size()),
                                   group.label.empty() ? std::to_string(rule + 1) : group.label);
       fills_.push_back(own ? own->fills : std::vector<std::pair<std::string, std::string>>{});
+      asked_.emplace_back();
 
       const std::string* block = model_.component_of(stack.block.empty() ? "block" : stack.block);
       Result<const spec::Component*> component =
@@ -572,9 +622,15 @@ class Builder {
           expand(std::move(call), *component, own ? own->dims : std::vector<NamedFormula>{}, -1, stack.at, 0);
       tree_.groups[id].last = static_cast<NodeId>(tree_.nodes.size());
       if (!out.present()) return kFailed;
+      for (const auto& [slot, unused] : fills_[id])
+        if (std::ranges::find(asked_[id], slot) == asked_[id].end())
+          fail(own->at,
+               "a layer rule fills slot '" + slot + "', which block '" + (*component)->name + "' lacks",
+               asked_[id].empty() ? "no slot" : "one of " + joined(asked_[id]),
+               base::did_you_mean(slot, asked_[id]));
       inputs[0] = out.node;
     }
-    return {inputs[0]};
+    return {inputs[0], false, true};
   }
 
   const spec::Library& library_;
@@ -582,6 +638,7 @@ class Builder {
   const spec::Model& model_;
   SpecTree tree_;
   std::vector<std::vector<std::pair<std::string, std::string>>> fills_;  // per group
+  std::vector<std::vector<std::string>> asked_;                          // per group, the slots of its block
   Faults faults_;
 };
 

@@ -44,22 +44,16 @@ Operand parse_operand(const Yaml& node, Faults& faults) {
 
 std::vector<NamedFormula> parse_dims(const Yaml& node, const std::string& what, Faults& faults) {
   std::vector<NamedFormula> out;
-  if (!node.is_map()) {
-    faults.push_back(fault_at(node.at, "'dims' of " + what + " is " + node.describe(), "a map of axis names to formulas"));
-    return out;
-  }
-  for (const base::YamlEntry& entry : node.entries)
+  for (const base::YamlEntry& entry :
+       internal::read_map(node, "'dims' of " + what, "a map of axis names to formulas", faults))
     out.push_back({entry.key, internal::read_formula(entry.value, faults), entry.key_at});
   return out;
 }
 
 std::vector<WeightAxis> parse_weight_axes(const Yaml& node, const std::string& what, Faults& faults) {
   std::vector<WeightAxis> out;
-  if (!node.is_sequence()) {
-    faults.push_back(fault_at(node.at, "'weight_axes' of " + what + " is " + node.describe(), "a list with one entry per axis of the weight"));
-    return out;
-  }
-  for (const Yaml& item : node.items) {
+  for (const Yaml& item : internal::read_list(node, "'weight_axes' of " + what,
+                                              "a list with one entry per axis of the weight", faults)) {
     Reader reader(item, "a weight axis of " + what, faults);
     WeightAxis axis;
     axis.replicated = reader.flag("replicated");
@@ -104,8 +98,13 @@ Op parse_custom_op(const base::YamlEntry& entry, Faults& faults) {
   const std::string params = reader.text("params"), flops = reader.text("flops", "0"), shape = reader.required_text("shape");
   const std::string partial = reader.text("partial", "none"), coupled = reader.text("coupled");
   const std::string unit = reader.text("unit", "vector"), source = reader.required_text("source");
+  const std::string holds = reader.text("holds");
   reader.finish();
-  OpRow row{entry.key, params, flops, shape, Partial::kNone, coupled, Unit::kVector, Traffic::kReadWrite, source};
+  if (find_builtin_op(entry.key))
+    faults.push_back(fault_at(entry.key_at, "custom op '" + entry.key + "' has the name of a built-in op",
+                              "a name of its own"));
+  OpRow row{entry.key,           params, flops, shape, Partial::kNone, coupled, Unit::kVector,
+            Traffic::kReadWrite, source, holds};
   if (partial == "each") row.partial = Partial::kEach;
   else if (partial == "together") row.partial = Partial::kTogether;
   else if (partial != "none")
@@ -204,24 +203,20 @@ Result<Component> parse_component(const Yaml& root, const std::string& name) {
     Reader inner(*cache, "'cache' of component '" + name + "'", faults);
     out.cache_family = inner.text("family");
     if (const Yaml* entries = inner.require("entries", "entries: [{node: NAME, kind: NAME}]"))
-      for (const Yaml& item : entries->items) out.cache.push_back(parse_cache_entry(item, faults));
+      for (const Yaml& item :
+           internal::read_list(*entries, "'entries' of the cache", "a list of {node, kind}", faults))
+        out.cache.push_back(parse_cache_entry(item, faults));
     inner.finish();
   }
   out.decode_variant = reader.text("decode_variant");
   out.variant_of = reader.text("variant_of");
-  if (const Yaml* ops = reader.get("custom_ops")) {
-    if (!ops->is_map()) faults.push_back(fault_at(ops->at, "'custom_ops' is " + ops->describe(), "a map of op names to rows"));
-    for (const base::YamlEntry& entry : ops->entries) out.custom_ops.push_back(parse_custom_op(entry, faults));
-  }
-  if (const Yaml* graph = reader.require("graph", "graph: {name: {op: ..., in: ...}}")) {
-    if (!graph->is_map()) faults.push_back(fault_at(graph->at, "'graph' is " + graph->describe(), "a map of node names to nodes"));
-    for (const base::YamlEntry& entry : graph->entries) out.graph.push_back(parse_node(entry.value, entry.key, entry.key_at, faults));
-  }
-  if (const Yaml* streams = reader.get("stream_out")) {
-    if (!streams->is_map()) faults.push_back(fault_at(streams->at, "'stream_out' is " + streams->describe(), "a map of stream names to nodes"));
-    for (const base::YamlEntry& entry : streams->entries)
-      out.stream_out.emplace_back(entry.key, internal::read_text(entry.value, "a stream's node", faults));
-  }
+  for (const base::YamlEntry& entry : reader.map("custom_ops", "a map of op names to rows"))
+    out.custom_ops.push_back(parse_custom_op(entry, faults));
+  if (reader.require("graph", "graph: {name: {op: ..., in: ...}}"))
+    for (const base::YamlEntry& entry : reader.map("graph", "a map of node names to nodes"))
+      out.graph.push_back(parse_node(entry.value, entry.key, entry.key_at, faults));
+  for (const base::YamlEntry& entry : reader.map("stream_out", "a map of stream names to nodes"))
+    out.stream_out.emplace_back(entry.key, internal::read_text(entry.value, "a stream's node", faults));
   out.reads = reader.texts("reads");
   out.axioms = reader.texts("axioms");
   out.src = reader.text("src");

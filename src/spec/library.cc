@@ -20,6 +20,9 @@ constexpr const char* kDimKinds[] = {"head_count",  "width",  "whole", "expert_c
                                      "layer_count", "window", "count", "flag"};
 constexpr const char* kWorlds[] = {"attention",     "dense_ffn", "expert",
                                    "expert_copies", "embedding", "context"};
+// How a weight axis splits when its parts leave some over: not at all, or by keeping some parts on several
+// devices.
+constexpr const char* kFits[] = {"even", "replica_cells"};
 
 std::string stem(const std::string& file) {
   const size_t slash = file.rfind('/');
@@ -247,6 +250,20 @@ Result<const Component*> Library::load_component(const std::string& file, const 
   Result<Component> component = parse_component(*root, name);
   if (!component) return component.faults();
   component->draft = draft;
+  Faults faults;
+  for (const NodeDecl& node : component->graph)
+    for (const WeightAxis& axis : node.weight_axes) {
+      if (!axis.world.empty() && std::ranges::find(kWorlds, axis.world) == std::end(kWorlds))
+        faults.push_back(fault_at(
+            node.at, "unknown world '" + axis.world + "' in the weight axes of node '" + node.name + "'",
+            "one of " + joined(kWorlds),
+            base::did_you_mean(axis.world, {std::begin(kWorlds), std::end(kWorlds)})));
+      if (!axis.fit.empty() && std::ranges::find(kFits, axis.fit) == std::end(kFits))
+        faults.push_back(fault_at(
+            node.at, "unknown fit '" + axis.fit + "' in the weight axes of node '" + node.name + "'",
+            "one of " + joined(kFits), base::did_you_mean(axis.fit, {std::begin(kFits), std::end(kFits)})));
+    }
+  if (!faults.empty()) return faults;
   if (!component->role.empty() && !roles_.empty() && !roles_.contains(component->role))
     return fault_at(root->find("role")->at, "unknown role '" + component->role + "'",
                     "one of " + joined(names_of(roles_)),

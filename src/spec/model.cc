@@ -81,8 +81,8 @@ StreamDecl parse_stream(const base::YamlEntry& entry, Faults& faults) {
   out.at = entry.key_at;
   Reader reader(entry.value, "stream '" + entry.key + "'", faults);
   out.carries = reader.flag("carries");
-  if (const Yaml* shape = reader.get("shape"))
-    for (const Yaml& axis : shape->items) out.shape.push_back(internal::read_formula(axis, faults));
+  for (const Yaml& axis : reader.list("shape", "a list of axes"))
+    out.shape.push_back(internal::read_formula(axis, faults));
   out.src = reader.text("src");
   out.from = reader.text("from");
   for (const char* side : {"before", "after"}) {
@@ -137,8 +137,11 @@ LayerRule parse_layer_rule(const Yaml& node, Faults& faults) {
     } else if (entry.key == "rest") {
       ++kinds;
       out.kind = LayerRule::Kind::kRest;
+      if (entry.value.text != "true")
+        faults.push_back(fault_at(entry.value.at, "'rest' is " + entry.value.describe(), "rest: true"));
     } else if (entry.key == "dims") {
-      for (const base::YamlEntry& dim : entry.value.entries)
+      for (const base::YamlEntry& dim :
+           internal::read_map(entry.value, "'dims' of a layer rule", "a map of names to formulas", faults))
         out.dims.push_back({dim.key, internal::read_formula(dim.value, faults), dim.key_at});
     } else {
       out.fills.emplace_back(
@@ -161,14 +164,11 @@ StackDecl parse_stack(const Yaml& node, Faults& faults) {
   out.name = reader.required_text("name");
   out.repeat = reader.formula("repeat");
   if (const Yaml* inputs = reader.get("inputs")) out.inputs = parse_operands(*inputs, faults);
-  if (const Yaml* streams = reader.get("streams"))
-    for (const base::YamlEntry& entry : streams->entries) out.streams.push_back(parse_stream(entry, faults));
+  for (const base::YamlEntry& entry : reader.map("streams", "a map of stream names"))
+    out.streams.push_back(parse_stream(entry, faults));
   out.block = reader.text("block");
-  if (const Yaml* layers = reader.get("layers")) {
-    if (!layers->is_sequence())
-      faults.push_back(fault_at(layers->at, "'layers' is " + layers->describe(), "a list of rules"));
-    for (const Yaml& item : layers->items) out.layers.push_back(parse_layer_rule(item, faults));
-  }
+  for (const Yaml& item : reader.list("layers", "a list of rules"))
+    out.layers.push_back(parse_layer_rule(item, faults));
   out.path = reader.text("path", out.name);
   out.first_index = reader.formula("first_index");
   out.apart = reader.text("apart");
@@ -198,24 +198,22 @@ QuantChoice parse_choice(const Yaml& node, const std::string& role, Faults& faul
 QuantContext parse_quant_context(const Yaml& node, Faults& faults) {
   QuantContext out;
   Reader reader(node, "'quant_context'", faults);
-  if (const Yaml* roles = reader.get("per_role"))
-    for (const base::YamlEntry& entry : roles->entries)
-      out.per_role.emplace_back(entry.key, parse_choice(entry.value, entry.key, faults));
-  if (const Yaml* overrides = reader.get("override"))
-    for (const Yaml& item : overrides->items) {
-      Reader inner(item, "a quant override", faults);
-      QuantOverride row;
-      row.at = item.at;
-      row.nodes = inner.texts("nodes");
-      row.method = inner.text("method");
-      const std::vector<base::Dtype> dtypes = read_dtypes(inner.texts("dtype"), item.at, faults);
-      if (!dtypes.empty()) row.dtype = dtypes[0];
-      row.source = inner.text("source");
-      inner.finish();
-      if (row.nodes.empty())
-        faults.push_back(fault_at(item.at, "a quant override names no nodes", "nodes: [path, ...]"));
-      out.overrides.push_back(std::move(row));
-    }
+  for (const base::YamlEntry& entry : reader.map("per_role", "a map of roles to {method: NAME}"))
+    out.per_role.emplace_back(entry.key, parse_choice(entry.value, entry.key, faults));
+  for (const Yaml& item : reader.list("override", "a list of {nodes, method or dtype}")) {
+    Reader inner(item, "a quant override", faults);
+    QuantOverride row;
+    row.at = item.at;
+    row.nodes = inner.texts("nodes");
+    row.method = inner.text("method");
+    const std::vector<base::Dtype> dtypes = read_dtypes(inner.texts("dtype"), item.at, faults);
+    if (!dtypes.empty()) row.dtype = dtypes[0];
+    row.source = inner.text("source");
+    inner.finish();
+    if (row.nodes.empty())
+      faults.push_back(fault_at(item.at, "a quant override names no nodes", "nodes: [path, ...]"));
+    out.overrides.push_back(std::move(row));
+  }
   const auto one = [&](const char* key) -> std::optional<base::Dtype> {
     const std::vector<base::Dtype> dtypes = read_dtypes(reader.texts(key), node.at, faults);
     return dtypes.empty() ? std::nullopt : std::optional(dtypes[0]);
@@ -247,50 +245,44 @@ Result<Model> parse_model(const Yaml& root, const std::string& name) {
     inner.finish();
   }
   if (reader.has("config_roots")) out.config_roots = reader.texts("config_roots");
-  if (const Yaml* components = reader.get("components"))
-    for (const base::YamlEntry& entry : components->entries)
-      out.components.emplace_back(
-          entry.key, internal::read_text(entry.value, "the component of slot '" + entry.key + "'", faults));
-  if (const Yaml* dims = reader.get("dims"))
-    for (const base::YamlEntry& entry : dims->entries) out.dims.push_back(parse_dim(entry, faults));
-  if (const Yaml* entries = reader.get("model")) {
-    if (!entries->is_sequence())
-      faults.push_back(
-          fault_at(entries->at, "'model' is " + entries->describe(), "a list of nodes and stacks"));
-    for (const Yaml& item : entries->items) {
-      ModelEntry entry;
-      if (item.is_map() && !item.find("op") && !item.find("component") && !item.find("slot")) {
-        entry.stack = parse_stack(item, faults);
-      } else {
-        const Yaml* node_name = item.find("name");
-        if (!node_name) faults.push_back(fault_at(item.at, "an entry of 'model' has no name", "name: NAME"));
-        // The name is a key of the list form only; the rest reads as any node.
-        Yaml copy = item;
-        std::erase_if(copy.entries, [](const base::YamlEntry& e) { return e.key == "name"; });
-        entry.node =
-            parse_node(copy, node_name ? node_name->text : "?", node_name ? node_name->at : item.at, faults);
-      }
-      out.entries.push_back(std::move(entry));
+  for (const base::YamlEntry& entry : reader.map("components", "a map of slots to component names"))
+    out.components.emplace_back(
+        entry.key, internal::read_text(entry.value, "the component of slot '" + entry.key + "'", faults));
+  for (const base::YamlEntry& entry : reader.map("dims", "a map of dim names to formulas"))
+    out.dims.push_back(parse_dim(entry, faults));
+  for (const Yaml& item : reader.list("model", "a list of nodes and stacks")) {
+    ModelEntry entry;
+    if (item.is_map() && !item.find("op") && !item.find("component") && !item.find("slot")) {
+      entry.stack = parse_stack(item, faults);
+    } else {
+      const Yaml* node_name = item.find("name");
+      if (!node_name) faults.push_back(fault_at(item.at, "an entry of 'model' has no name", "name: NAME"));
+      // The name is a key of the list form only; the rest reads as any node.
+      Yaml copy = item;
+      std::erase_if(copy.entries, [](const base::YamlEntry& e) { return e.key == "name"; });
+      entry.node =
+          parse_node(copy, node_name ? node_name->text : "?", node_name ? node_name->at : item.at, faults);
     }
+    out.entries.push_back(std::move(entry));
   }
   if (const Yaml* quant = reader.get("quant_context")) out.quant = parse_quant_context(*quant, faults);
   out.adapter = reader.text("adapter");
-  if (const Yaml* buffers = reader.get("buffers"))
-    for (const Yaml& item : buffers->items) {
-      Reader inner(item, "a buffer", faults);
-      BufferDecl buffer;
-      buffer.at = item.at;
-      buffer.path = inner.required_text("path");
-      if (const Yaml* shape = inner.require("shape", "a list of axes"))
-        for (const Yaml& axis : shape->items) buffer.shape.push_back(internal::read_formula(axis, faults));
-      buffer.dtypes = read_dtypes(inner.texts("dtype"), item.at, faults);
-      buffer.optional = inner.flag("optional");
-      buffer.source = inner.required_text("source");
-      inner.finish();
-      if (buffer.dtypes.empty())
-        faults.push_back(fault_at(item.at, "a buffer has no dtype", "dtype: F32, or a list of those seen"));
-      out.buffers.push_back(std::move(buffer));
-    }
+  for (const Yaml& item : reader.list("buffers", "a list of {path, shape, dtype, source}")) {
+    Reader inner(item, "a buffer", faults);
+    BufferDecl buffer;
+    buffer.at = item.at;
+    buffer.path = inner.required_text("path");
+    inner.require("shape", "a list of axes");
+    for (const Yaml& axis : inner.list("shape", "a list of axes"))
+      buffer.shape.push_back(internal::read_formula(axis, faults));
+    buffer.dtypes = read_dtypes(inner.texts("dtype"), item.at, faults);
+    buffer.optional = inner.flag("optional");
+    buffer.source = inner.required_text("source");
+    inner.finish();
+    if (buffer.dtypes.empty())
+      faults.push_back(fault_at(item.at, "a buffer has no dtype", "dtype: F32, or a list of those seen"));
+    out.buffers.push_back(std::move(buffer));
+  }
   out.drafts = reader.texts("drafts");
   out.max_context = strip_config(reader.text("max_context"));
   out.src = reader.text("src");
@@ -306,23 +298,24 @@ Result<Adapter> parse_adapter(const Yaml& root, const std::string& name, std::st
   Adapter out;
   out.name = name;
   *extends = reader.text("extends");
-  if (const Yaml* paths = reader.require("paths", "a map of canonical module paths to checkpoint paths"))
-    for (const base::YamlEntry& entry : paths->entries) {
-      AdapterRule rule;
-      rule.at = entry.key_at;
-      rule.from = split_path(entry.key);
-      if (entry.value.is_map()) {
-        Reader inner(entry.value, "the rule for '" + entry.key + "'", faults);
-        rule.to = split_path(inner.required_text("path"));
-        rule.join = inner.text("join", ".");
-        rule.stacked = inner.flag("stacked");
-        inner.finish();
-      } else {
-        rule.to = split_path(
-            internal::read_text(entry.value, "the checkpoint path of '" + entry.key + "'", faults));
-      }
-      out.rules.push_back(std::move(rule));
+  reader.require("paths", "a map of canonical module paths to checkpoint paths");
+  for (const base::YamlEntry& entry :
+       reader.map("paths", "a map of canonical module paths to checkpoint paths")) {
+    AdapterRule rule;
+    rule.at = entry.key_at;
+    rule.from = split_path(entry.key);
+    if (entry.value.is_map()) {
+      Reader inner(entry.value, "the rule for '" + entry.key + "'", faults);
+      rule.to = split_path(inner.required_text("path"));
+      rule.join = inner.text("join", ".");
+      rule.stacked = inner.flag("stacked");
+      inner.finish();
+    } else {
+      rule.to =
+          split_path(internal::read_text(entry.value, "the checkpoint path of '" + entry.key + "'", faults));
     }
+    out.rules.push_back(std::move(rule));
+  }
   reader.finish();
   if (!faults.empty()) return faults;
   return out;

@@ -180,6 +180,17 @@ Result<Op> compile_op(const OpRow& row, const base::Span& at) {
     return fault_at(at, "op '" + op.name + "' of kind " + kind_name + " has " + std::to_string(op.operands.size()) + " operands",
                     "no operand for source, at least one for every other kind");
   op.dim_map = dim_map_of(op);
+  // A node of a preserving op may be left out, which hands its operand on; so the pattern must keep the
+  // shape.
+  const auto same_axis = [](const AxisPattern& a, const AxisPattern& b) {
+    return a.rest == b.rest && a.name == b.name && a.formula.empty() && b.formula.empty();
+  };
+  if (op.kind == ShapeKind::kPreserve &&
+      (op.operands.size() != 1 || !std::ranges::equal(op.operands[0], op.output, same_axis)))
+    return fault_at(
+        at,
+        "op '" + op.name + "' is of kind preserve, yet '" + std::string(row.shape) + "' changes the shape",
+        "one operand, whose axes are the output's");
 
   // params
   std::string_view params = trim(row.params);
@@ -217,6 +228,28 @@ Result<Op> compile_op(const OpRow& row, const base::Span& at) {
   for (const std::string& name : op.flops.names())
     if (std::ranges::find(known, name) == known.end())
       return fault_at(at, "the flops of op '" + op.name + "' name '" + name + "', which its shape and params lack", "a name of the row", base::did_you_mean(name, known));
+  if (!op.coupled.empty() && std::ranges::find(known, op.coupled) == known.end())
+    return fault_at(at, "op '" + op.name + "' couples '" + op.coupled + "', which its shape lacks",
+                    "an axis of its shape", base::did_you_mean(op.coupled, known));
+  if (!row.holds.empty()) {
+    Result<expr::Formula> holds = expr::Formula::parse(row.holds, at);
+    if (!holds) return holds.faults();
+    op.holds = std::move(*holds);
+    for (const std::string& name : op.holds.names())
+      if (std::ranges::find(known, name) == known.end())
+        return fault_at(
+            at, "the condition of op '" + op.name + "' names '" + name + "', which its shape and params lack",
+            "a name of the row", base::did_you_mean(name, known));
+  }
+
+  // What a node may bind: every name but the leading rest.
+  std::vector<std::string> rests;
+  for (const auto& operand : op.operands)
+    if (!operand.empty() && !operand[0].rest.empty()) rests.push_back(operand[0].rest);
+  for (const std::string& name : known)
+    if (name != "pairs" && std::ranges::find(rests, name) == rests.end() &&
+        std::ranges::find(op.names, name) == op.names.end())
+      op.names.push_back(name);
   return op;
 }
 

@@ -1,19 +1,24 @@
-// op.h: primitive ops. A row states what an op's parameters, work and shapes are; shapes and layouts follow it.
+// op.h: primitive ops. A row states what an op's parameters, work and shapes are; shapes and layouts follow
+// it.
 //
 // Row columns
 //   params   "weight[out,in] bias?[out]": parameter tensors by axis; a '?' is stored only where the node says so;
 //            "=[dim]" is a tensor named by the node itself ("=?[dim]" an optional one).
 //   flops    per evaluation, in the row's own names; one multiply-add is 2. `pairs` is the number of (query, key)
 //            pairs that the node's mask lets through, see attention_pairs().
-//   shape    "kind: [*r,in] -> [*r,out]": operands, then the output. A name binds an axis length, *r any leading axes
+//   shape    "kind: [*r,in] -> [*r,out]": operands, then the output. A name binds an axis length, *r any
+//   leading axes
 //            (in formulas r is their product), an expression must equal the axis. The kinds:
-//              preserve axis_replace axis_select axis_concat broadcast contract permute   (custom ops may use these)
-//              source (no operand) explicit (the output is stated)                        (built in only)
+//              preserve axis_replace axis_select axis_concat broadcast contract permute   (custom ops may use
+//              these) source (no operand) explicit (the output is stated)                        (built in
+//              only)
 //   partial  may a partial sum pass: each operand, all together, none
 //   coupled  an axis whose elements depend on each other
 //   unit     matmul work runs on tensor cores, vector work elsewhere; move computes nothing
 //   traffic  what reaches memory: read_write operands and output; view nothing; on_chip the output stays in
 //            the kernel; gather reads only the rows it returns
+//   holds    a condition on the row's names that its operands must meet, checked wherever both sides are
+//   numbers
 // Source    Each row's own column; docs/sources.md holds the longer ones.
 #pragma once
 
@@ -43,6 +48,7 @@ struct OpRow {
   Unit unit = Unit::kVector;
   Traffic traffic = Traffic::kReadWrite;
   std::string_view source;
+  std::string_view holds = {};
 };
 
 // The built-in table, in the order of docs.
@@ -82,10 +88,13 @@ struct Op {
   Unit unit = Unit::kVector;
   Traffic traffic = Traffic::kReadWrite;
   std::string source;
+  expr::Formula holds;             // empty when the row has none
+  std::vector<std::string> names;  // what a node's dims may bind: every axis name of the row
   std::string flops_text, shape_text, params_text;
 };
 
-// Faults at `at`: an unknown kind, a name in flops that the row lacks, a malformed pattern.
+// Faults at `at`: an unknown kind, one that its pattern contradicts, a name that the row lacks, a malformed
+// pattern.
 base::Result<Op> compile_op(const OpRow& row, const base::Span& at = {});
 
 // The built-in ops, compiled once per process; asserts that every row compiles.

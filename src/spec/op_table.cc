@@ -2,6 +2,8 @@
 //
 // Vector FLOPs count one per arithmetic step and element (exp and division as one each), a convention and no
 // measurement; they are reported apart from matmul FLOPs and never added to them silently.
+#include <algorithm>
+
 #include "spec/op.h"
 
 namespace archlight::spec {
@@ -54,9 +56,9 @@ constexpr OpRow kOps[] = {
 
     // Axes rearranged.
     {"slice", "", "0", "axis_select: [*r,in] -> [*r,out]", kEach, "", kMove, kView,
-     "a contiguous part of the last axis"},
+     "a contiguous part of the last axis", "out <= in"},
     {"interleaved_slice", "", "0", "axis_select: [*r,in] -> [*r,out]", kEach, "", kMove, kView,
-     "every n-th element of the last axis"},
+     "every n-th element of the last axis", "out <= in"},
     {"concat", "", "0", "axis_concat: [*r,a] [*r,b] -> [*r,a+b]", kTogether, "", kMove, kReadWrite,
      "one tensor behind the other on the last axis"},
     {"concat_view", "", "0", "axis_concat: [*r,a] [*r,b] -> [*r,a+b]", kTogether, "", kMove, kView,
@@ -70,20 +72,21 @@ constexpr OpRow kOps[] = {
 
     // Attention. The [query, key] matrix never reaches memory in a fused attention kernel.
     {"attention_score", "", "2*b*h*d*pairs", "contract: [b,s,h,d] [b,t,g,d] -> [b,h,s,t]", kEach, "", kMatmul,
-     kOnChip, "q . k for each allowed pair; g key heads serve h query heads"},
+     kOnChip, "q . k for each allowed pair; g key heads serve h query heads", "h % g == 0"},
     {"attention_softmax", "=?[h]", "5*b*h*pairs", "preserve: [b,h,s,t] -> [b,h,s,t]", kNone, "t", kVector,
      kOnChip, "over the keys; a learned sink per head adds to the denominator only"},
     {"attention_apply", "", "2*b*h*d*pairs", "contract: [b,h,s,t] [b,t,g,d] -> [b,s,h,d]", kEach, "t",
-     kMatmul, kReadWrite, "the weighted sum of values for each allowed pair"},
+     kMatmul, kReadWrite, "the weighted sum of values for each allowed pair", "h % g == 0"},
 
     // Routing.
     {"topk", "", "r*in", "axis_select: [*r,in] -> [*r,out]", kNone, "in", kVector, kReadWrite,
-     "one compare per candidate"},
+     "one compare per candidate", "out <= in"},
     {"take", "", "0", "axis_select: [*r,in] [*r,out] -> [*r,out]", kNone, "", kMove, kReadWrite,
-     "values at chosen positions"},
+     "values at chosen positions", "out <= in"},
     {"dispatch", "", "0", "explicit: [b,s,dim] [b,s,k] -> [b,s*k,dim]", kNone, "", kMove, kReadWrite,
      "each token's vector once per chosen expert"},
-    // Logits are wanted where a token is sampled: of the last token in prefill, of every token of a decode step.
+    // Logits are wanted where a token is sampled: of the last token in prefill, of every token of a decode
+    // step.
     {"last_tokens", "", "0", "explicit: [b,s,dim] -> [b,s_logits,dim]", kEach, "", kMove, kView,
      "engines project onto the vocabulary only the positions they sample from"},
     {"combine", "", "2*b*s*k*dim", "explicit: [b,s*k,dim] [b,s,k] -> [b,s,dim]", kEach, "", kVector,

@@ -67,10 +67,9 @@ StoredPattern parse_stored(const Yaml& node, Faults& faults) {
     return out;
   }
   if (const Yaml* shape = reader.require("shape", "a list of axes, [] for a scalar")) {
-    if (!shape->is_sequence())
-      faults.push_back(
-          fault_at(shape->at, "'shape' is " + shape->describe(), "a list of axes, [] for a scalar"));
-    for (const Yaml& axis : shape->items) out.shape.push_back(internal::read_formula(axis, faults));
+    for (const Yaml& axis :
+         internal::read_list(*shape, "'shape' of a stored tensor", "a list of axes, [] for a scalar", faults))
+      out.shape.push_back(internal::read_formula(axis, faults));
     out.scalar = shape->items.empty();
   }
   reader.finish();
@@ -86,28 +85,27 @@ base::Result<QuantScheme> parse_quant(const Yaml& root, const std::string& name)
   out.name = name;
   out.label = reader.required_text("label");
   out.source = reader.required_text("source");
-  if (const Yaml* declared = reader.get("declared_by"))
-    for (const Yaml& item : declared->items) {
-      std::vector<std::pair<std::string, std::string>> alternative;
-      for (const base::YamlEntry& entry : item.entries)
-        alternative.emplace_back(entry.key, internal::read_text(entry.value, entry.key, faults));
-      if (alternative.empty())
-        faults.push_back(fault_at(item.at, "an empty alternative in declared_by", "{key: value}"));
-      out.declared_by.push_back(std::move(alternative));
-    }
-  if (const Yaml* params = reader.get("params"))
-    for (const base::YamlEntry& entry : params->entries) {
-      Reader inner(entry.value, "param '" + entry.key + "'", faults);
-      QuantParam param;
-      param.name = entry.key;
-      param.key = inner.text("key");
-      param.key_or = inner.text("or");
-      const std::string fallback = inner.text("default");
-      param.has_fallback = !fallback.empty();
-      param.fallback = std::atoll(fallback.c_str());
-      inner.finish();
-      out.params.push_back(std::move(param));
-    }
+  for (const Yaml& item : reader.list("declared_by", "a list of {key: value}")) {
+    std::vector<std::pair<std::string, std::string>> alternative;
+    for (const base::YamlEntry& entry :
+         internal::read_map(item, "an alternative of declared_by", "{key: value}", faults))
+      alternative.emplace_back(entry.key, internal::read_text(entry.value, entry.key, faults));
+    if (alternative.empty() && item.is_map())
+      faults.push_back(fault_at(item.at, "an empty alternative in declared_by", "{key: value}"));
+    out.declared_by.push_back(std::move(alternative));
+  }
+  for (const base::YamlEntry& entry : reader.map("params", "a map of names to {key, default}")) {
+    Reader inner(entry.value, "param '" + entry.key + "'", faults);
+    QuantParam param;
+    param.name = entry.key;
+    param.key = inner.text("key");
+    param.key_or = inner.text("or");
+    const std::string fallback = inner.text("default");
+    param.has_fallback = !fallback.empty();
+    param.fallback = std::atoll(fallback.c_str());
+    inner.finish();
+    out.params.push_back(std::move(param));
+  }
   if (const Yaml* scope = reader.get("scope")) {
     Reader inner(*scope, "'scope' of quant scheme '" + name + "'", faults);
     out.ops = inner.texts("ops");
@@ -125,8 +123,9 @@ base::Result<QuantScheme> parse_quant(const Yaml& root, const std::string& name)
       faults.push_back(fault_at(ignore->at, "match is '" + match + "'", "path or component"));
     inner.finish();
   }
-  if (const Yaml* tensors = reader.require("tensors", "a list of stored tensors"))
-    for (const Yaml& item : tensors->items) out.tensors.push_back(parse_stored(item, faults));
+  reader.require("tensors", "a list of stored tensors");
+  for (const Yaml& item : reader.list("tensors", "a list of stored tensors"))
+    out.tensors.push_back(parse_stored(item, faults));
   reader.finish();
   const auto mains = std::ranges::count_if(out.tensors, &StoredPattern::main);
   if (!out.tensors.empty() && mains != 1)

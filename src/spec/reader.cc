@@ -12,7 +12,7 @@ Reader::Reader(const Yaml& node, std::string what, base::Faults& faults) : node_
 }
 
 const Yaml* Reader::get(std::string_view key) {
-  known_.emplace_back(key);
+  if (std::ranges::find(known_, key) == known_.end()) known_.emplace_back(key);
   return node_.find(key);
 }
 
@@ -59,6 +59,18 @@ std::vector<std::string> Reader::texts(std::string_view key) {
   return out;
 }
 
+std::span<const Yaml> Reader::list(std::string_view key, std::string_view form) {
+  const Yaml* value = get(key);
+  if (!value) return {};
+  return read_list(*value, "'" + std::string(key) + "' of " + what_, form, faults_);
+}
+
+std::span<const base::YamlEntry> Reader::map(std::string_view key, std::string_view form) {
+  const Yaml* value = get(key);
+  if (!value) return {};
+  return read_map(*value, "'" + std::string(key) + "' of " + what_, form, faults_);
+}
+
 void Reader::finish() {
   for (const base::YamlEntry& entry : node_.entries) {
     if (std::ranges::find(known_, entry.key) != known_.end()) continue;
@@ -88,6 +100,19 @@ expr::Formula read_formula(const Yaml& node, base::Faults& faults) {
     return {};
   }
   return std::move(*formula);
+}
+
+std::span<const Yaml> read_list(const Yaml& node, const std::string& what, std::string_view form,
+                                base::Faults& faults) {
+  if (!node.is_sequence())
+    faults.push_back(fault_at(node.at, what + " is " + node.describe(), std::string(form)));
+  return node.items;
+}
+
+std::span<const base::YamlEntry> read_map(const Yaml& node, const std::string& what, std::string_view form,
+                                          base::Faults& faults) {
+  if (!node.is_map()) faults.push_back(fault_at(node.at, what + " is " + node.describe(), std::string(form)));
+  return node.entries;
 }
 
 std::string read_text(const Yaml& node, const std::string& what, base::Faults& faults) {

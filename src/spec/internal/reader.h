@@ -2,6 +2,7 @@
 // place, and one run collects all of them.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,6 +33,9 @@ class Reader {
   expr::Formula formula(std::string_view key);
   // A list of texts, or one text as a list of one.
   std::vector<std::string> texts(std::string_view key);
+  // The items of a list, the entries of a map; none when absent, a fault when of another form.
+  std::span<const base::Yaml> list(std::string_view key, std::string_view form);
+  std::span<const base::YamlEntry> map(std::string_view key, std::string_view form);
 
   // Every key that nothing asked for is a fault with the nearest known name.
   void finish();
@@ -44,6 +48,10 @@ class Reader {
 };
 
 expr::Formula read_formula(const base::Yaml& node, base::Faults& faults);
+std::span<const base::Yaml> read_list(const base::Yaml& node, const std::string& what, std::string_view form,
+                                      base::Faults& faults);
+std::span<const base::YamlEntry> read_map(const base::Yaml& node, const std::string& what,
+                                          std::string_view form, base::Faults& faults);
 std::string read_text(const base::Yaml& node, const std::string& what, base::Faults& faults);
 
 }  // namespace archlight::spec::internal
