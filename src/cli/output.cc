@@ -81,7 +81,8 @@ std::string evidence_line(const Session& session) {
                             : "every tensor's name, dtype, shape and bytes";
       break;
     case truth::Level::kIndex:
-      what = "every tensor's name and the exact total";
+      what = session.truth.index_total_bytes ? "every tensor's name and the exact total"
+                                             : "every tensor's name, but no total of bytes,";
       break;
     case truth::Level::kCount:
       what = "the recorded element total";
@@ -98,7 +99,8 @@ std::string evidence_line(const Session& session) {
         (report.level == truth::Level::kConfig ? std::string("the sizes of the checkpoint's files") : what) +
         "; not verified, since no names or sizes of tensors are known";
   if (report.verdict == guard::Verdict::kWrong) verdict = "WRONG: the spec and " + what + " differ";
-  if (report.verdict == guard::Verdict::kNotVerifiable) verdict = "not verifiable here: " + what + " known";
+  if (report.verdict == guard::Verdict::kNotVerifiable)
+    verdict = "not verifiable here: " + what + " is known";
   return fmt::format("{} level: {}", truth::level_name(report.level), verdict);
 }
 
