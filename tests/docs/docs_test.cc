@@ -12,7 +12,10 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
+#include <nlohmann/json.hpp>
 
+#include "analysis/bill.h"
 #include "base/file.h"
 
 namespace archlight {
@@ -67,7 +70,8 @@ std::vector<Command> commands_of(const std::string& file) {
 }
 
 std::vector<std::string> output_of(std::string text) {
-  if (text.starts_with("./run")) text = "archlight" + text.substr(5);
+  for (size_t at = text.find("./run"); at != std::string::npos; at = text.find("./run", at))
+    text.replace(at, 5, "archlight");
   const std::string line =
       "cd '" + kRoot + "' && PATH='" ARCHLIGHT_BINARY_DIR ":'\"$PATH\" HF_HUB_OFFLINE=1 " +
       "XDG_CACHE_HOME='" + testing::TempDir() + "archlight_docs' sh -c '" + text + "' 2>&1";
@@ -122,7 +126,96 @@ TEST(Docs, EveryConsoleBlockShowsWhatTheCommandPrints) {
                     << "'; its output now:\n"
                     << shown;
     }
-  EXPECT_GE(count, 15u);
+  EXPECT_GE(count, 12u);
+}
+
+// The rows of README.md's table of accuracy are what validate says: level, verdict and both numbers.
+TEST(Docs, TheAccuracyTableIsWhatTheCommandSays) {
+  const std::vector<std::string> lines = lines_of(*base::read_file(kRoot + "/README.md"));
+  size_t rows = 0;
+  bool inside = false;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    if (lines[i].starts_with("| model | level | verdict |")) {
+      inside = true;
+      continue;
+    }
+    inside = inside && lines[i].starts_with("|");
+    if (!inside || lines[i].starts_with("|---")) continue;
+    std::vector<std::string> cells;
+    for (size_t at = lines[i].find('|'); at + 1 < lines[i].size(); at = lines[i].find('|', at + 1))
+      cells.push_back(lines[i].substr(at + 2, lines[i].find('|', at + 1) - at - 3));
+    ASSERT_EQ(cells.size(), 6u) << "README.md:" << i + 1;
+    const std::string model = cells[0].substr(1, cells[0].size() - 2);
+    std::string answer;
+    for (const std::string& line : output_of("archlight validate " + model + " --json"))
+      if (!line.starts_with("[status")) answer += line + "\n";
+    const base::Json body = base::Json::parse(answer);
+    EXPECT_EQ(cells[1], body["evidence"]["level"]) << "README.md:" << i + 1;
+    EXPECT_EQ(cells[2], body["evidence"]["verdict"]) << "README.md:" << i + 1;
+    const base::Json& row = body["evidence"]["comparisons"][0];
+    const auto number = [&](const std::string& side) {
+      return base::with_commas(row.value(side + "_" + cells[3], int64_t{-1}));
+    };
+    EXPECT_EQ(cells[4], number("ours")) << "README.md:" << i + 1;
+    EXPECT_EQ(cells[5], number("published")) << "README.md:" << i + 1;
+    ++rows;
+  }
+  EXPECT_GE(rows, 5u);
+}
+
+// The complete examples of docs/spec-language.md: ```yaml blocks that start with "# specs/FILE" are read
+// beside the project's own, the ```json block is the config of the model among them.
+TEST(Docs, TheSpecLanguagesExamplesLoadAndEvaluate) {
+  std::map<std::string, std::string> files;
+  std::string config, *block = nullptr;
+  const std::vector<std::string> lines = lines_of(*base::read_file(kRoot + "/docs/spec-language.md"));
+  for (size_t i = 0; i + 1 < lines.size(); ++i) {
+    if (lines[i] == "```json") {
+      block = &config;
+    } else if (lines[i] == "```yaml") {
+      ASSERT_TRUE(lines[i + 1].starts_with("# specs/")) << "line " << i + 2;
+      block = &files[lines[i + 1].substr(8)];
+    } else if (lines[i] == "```") {
+      block = nullptr;
+    } else if (block) {
+      *block += lines[i] + "\n";
+    }
+  }
+  EXPECT_EQ(files.size(), 4u);
+  std::string& model = files["models/tiny_moe.yaml"];
+  const std::string as_shown = model;
+  const auto total = [&]() -> base::Result<expr::Rational> {
+    const auto library = spec::Library::open_with(kRoot + "/specs", files);
+    if (!library) return library.faults();
+    for (const std::string& name : (*library)->component_names())
+      if (const auto component = (*library)->any_component(name); !component) return component.faults();
+    const auto json = base::parse_json(config, "config.json");
+    if (!json) return json.faults();
+    const auto described = (*library)->model_for(**json);
+    if (!described) return described.faults();
+    const auto bound = spec::bind(**described, *json, nullptr);
+    if (!bound) return bound.faults();
+    const auto bill = analysis::make_bill(*library, std::make_shared<const spec::Binding>(*bound),
+                                          analysis::Dims::kNumbers, {});
+    if (!bill) return bill.faults();
+    return *(*bill)->find("params.total")->value.constant();
+  };
+  const auto told = [](const base::Result<expr::Rational>& result) {
+    return result ? expr::to_string(*result) : base::render_all(result.faults());
+  };
+  // embedding, head and norm 2*1000*64 + 64; four attentions of 4*64*64 with two norms of 64; one FFN of
+  // 3*64*128; three of a 64x8 router and 8 experts of 3*64*32
+  const int attention = 4 * 64 * 64 + 2 * 64, moe = 64 * 8 + 8 * 3 * 64 * 32;
+  EXPECT_EQ(told(total()), std::to_string(2 * 1000 * 64 + 64 + 4 * attention + 3 * 64 * 128 + 3 * moe));
+  // With the example's own attention in place, which has no other weights.
+  model = "drafts: [windowed_attention]\n" + as_shown;
+  const auto replace = [&](const std::string& from, const std::string& to) {
+    ASSERT_NE(model.find(from), std::string::npos);
+    model.replace(model.find(from), from.size(), to);
+  };
+  replace("attention: gqa_attention", "attention: windowed_attention");
+  replace("  d_ff:", "  d_window: \"16\"\n  d_ff:");
+  EXPECT_EQ(told(total()), std::to_string(2 * 1000 * 64 + 64 + 4 * attention + 3 * 64 * 128 + 3 * moe));
 }
 
 // Every relative link of the documentation leads somewhere, and so does every docs/ reference in a header.
