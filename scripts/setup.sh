@@ -4,11 +4,12 @@
 # to stderr, so that a command's stdout is its answer and nothing else.
 
 # Debian 12's names. The compiler and its tools, the libraries that the rooms link, GiNaC (the tests' oracle for
-# expressions), graphviz (`archlight graph --svg`) and python3 (the tests' independent tensor records).
+# expressions), valijson (the tests' reader of schemas/), graphviz (`archlight graph --svg`) and python3 (the tests'
+# independent tensor records).
 packages=(
   g++ cmake ninja-build ccache pkg-config
   libyaml-cpp-dev libsimdjson-dev nlohmann-json3-dev libcli11-dev libfmt-dev libcpp-httplib-dev libssl-dev libzstd-dev
-  libgtest-dev libbenchmark-dev libginac-dev libcln-dev
+  libgtest-dev libbenchmark-dev libginac-dev libcln-dev libvalijson-dev
   ca-certificates zstd graphviz python3
 )
 

@@ -1,8 +1,46 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
+#include "base/yaml.h"
 #include "cli/commands.h"
 
 namespace archlight::cli {
+namespace {
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string out;
+  for (const std::string& word : words) out += (out.empty() ? "" : ", ") + word;
+  return out;
+}
+
+// A wrong command or option names the nearest right one, as every other wrong name does.
+base::Diagnostic usage_fault(const CLI::App& app, const CLI::ParseError& error,
+                             const std::vector<std::string>& arguments) {
+  const CLI::App* command = &app;
+  std::string path = "archlight";
+  while (!command->get_subcommands().empty()) {
+    command = command->get_subcommands()[0];
+    path += " " + command->get_name();
+  }
+  const auto unknown = [&](const std::string& what, const std::string& name,
+                           const std::vector<std::string>& known) {
+    return base::fault_at({}, "unknown " + what + " '" + name + "'", "one of " + joined(known),
+                          base::did_you_mean(name, known));
+  };
+  std::vector<std::string> commands, options;
+  for (const CLI::App* each : command->get_subcommands({})) commands.push_back(each->get_name());
+  for (const CLI::Option* each : command->get_options())
+    for (const std::string& name : each->get_lnames()) options.push_back("--" + name);
+  const std::vector<std::string> extra = app.remaining(true);
+  if (!commands.empty())
+    for (size_t i = command == &app ? 0 : 1; i < arguments.size(); ++i)
+      if (!arguments[i].starts_with('-')) return unknown("command", arguments[i], commands);
+  for (const std::string& argument : extra)
+    if (argument.starts_with("-")) return unknown("option", argument.substr(0, argument.find('=')), options);
+  return base::fault_at({}, error.what(), {}, "see '" + path + " --help'");
+}
+
+}  // namespace
 
 int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err) {
   CLI::App app{
@@ -61,8 +99,8 @@ int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err)
   CLI::App* graph_cmd =
       app.add_subcommand("graph", "the computation graph, block by block, with shapes on its edges");
   graph_cmd->add_option("MODEL", model)->required();
-  graph_cmd->add_flag("--dot", dot, "Graphviz source");
-  graph_cmd->add_flag("--svg", svg, "a drawing");
+  CLI::Option* as_dot = graph_cmd->add_flag("--dot", dot, "Graphviz source");
+  graph_cmd->add_flag("--svg", svg, "a drawing")->excludes(as_dot);
   graph_cmd->add_option("--phase", shape.phase, "prefill or decode")
       ->check(CLI::IsMember({"prefill", "decode"}))
       ->capture_default_str();
@@ -71,6 +109,7 @@ int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err)
       ->check(CLI::Range(0, 20))
       ->capture_default_str();
   common(graph_cmd, true);
+  graph_cmd->get_option("--json")->excludes(as_dot)->excludes("--svg");
   graph_cmd->callback([&] {
     shape.format = svg ? "svg" : dot ? "dot" : options.json ? "json" : "text";
     status = graph(model, shape, options, out, err);
@@ -99,7 +138,9 @@ int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err)
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error, out, err) == 0 ? 0 : kUsage;
+    if (error.get_exit_code() == 0) return app.exit(error, out, err);
+    print_faults(err, {usage_fault(app, error, {argv + std::min(argc, 1), argv + argc})});
+    return kUsage;
   }
   return status;
 }

@@ -34,6 +34,12 @@ int snapshots_add(const std::vector<std::string>& sources, const Options& option
 // Parses the command line and runs one command.
 int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err);
 
+// What 'inspect --json' and 'explain KEY --json' print of an opened model; `symbolic` is
+// symbolic_bill(session).
+base::Json inspect_json(const Session& session);
+base::Result<base::Json> explain_json(const Session& session, const analysis::Bill& symbolic,
+                                      const std::string& key);
+
 // Shared by the commands: an exact value as JSON (an integer, past 64 bits as text, a fraction as a double).
 base::Json json_value(const expr::Rational& value);
 // "671,026,419,200", "3.75".
@@ -46,6 +52,10 @@ std::string evidence_line(const Session& session);
 void print_json(std::ostream& out, const base::Json& value);
 // A fault as JSON: file, line, column, wrong, expected, fix, guard, message.
 base::Json fault_json(const base::Diagnostic& fault);
+// The name that a model is shown under: its hub id, or what was asked for.
+std::string shown_name(const Session& session);
+// The status of a command that needs the bill of a model which has none: 1 when a guard found the spec wrong.
+int no_bill(const Session& session, const Options& options, std::ostream& out, std::ostream& err);
 // Where there is no answer: {"schema", "faults"} on out under --json, the rendered faults on err otherwise.
 int no_answer(const base::Faults& faults, const Options& options, std::ostream& out, std::ostream& err);
 

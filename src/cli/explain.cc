@@ -28,88 +28,115 @@ int list_keys(const Session& session, const Options& options, std::ostream& out)
   return kVerified;
 }
 
+struct Explained {
+  const Quantity* quantity = nullptr;
+  expr::Rational value;
+  std::vector<analysis::SymbolValue> symbols;  // those that the formula names, in the order of the spec
+  std::vector<std::pair<Expr, base::Result<expr::Rational>>> terms;  // of a sum
+};
+
+base::Result<Explained> explained(const Session& session, const analysis::Bill& symbolic,
+                                  const std::string& key) {
+  Explained out;
+  out.quantity = symbolic.find(key);
+  if (!out.quantity) {
+    std::vector<std::string> known;
+    for (const Quantity& candidate : symbolic.quantities) known.push_back(candidate.key);
+    return base::fault_at({}, "unknown quantity '" + key + "'",
+                          "a key that 'archlight explain " + session.asked + "' lists",
+                          base::did_you_mean(key, known));
+  }
+  const std::vector<analysis::SymbolValue> values = analysis::bill_symbols(symbolic);
+  const auto value_of = [&](std::string_view name) -> std::optional<expr::Rational> {
+    for (const analysis::SymbolValue& value : values)
+      if (value.name == name) return value.value;
+    return std::nullopt;
+  };
+  const Expr formula = out.quantity->value;
+  base::Result<expr::Rational> value = expr::evaluate(formula, value_of);
+  if (!value) return value.faults();
+  out.value = *value;
+  const std::vector<std::string> named = expr::symbols_of(formula);
+  for (const analysis::SymbolValue& symbol : values)
+    if (std::ranges::binary_search(named, symbol.name)) out.symbols.push_back(symbol);
+  // A sum reads better term by term, each with what it comes to.
+  if (formula.kind() == expr::Kind::kAdd)
+    for (size_t i = 0; i < formula.operand_count(); ++i)
+      out.terms.emplace_back(formula.operand(i), expr::evaluate(formula.operand(i), value_of));
+  return out;
+}
+
+Json json_of(const Session& session, const Explained& found) {
+  const Quantity& quantity = *found.quantity;
+  Json out = {{"schema", "archlight.explain/1"},
+              {"model", shown_name(session)},
+              {"spec", session.binding->model->name},
+              {"key", quantity.key},
+              {"title", quantity.title},
+              {quantity.unit, json_value(found.value)},
+              {"formula", expr::to_text(quantity.value)},
+              {"latex", expr::to_latex(quantity.value)},
+              {"expression", expr::to_json(quantity.value)},
+              {"evidence",
+               {{"level", truth::level_name(session.report.level)},
+                {"verdict", guard::verdict_name(session.report.verdict)}}}};
+  out["symbols"] = Json::array();
+  for (const analysis::SymbolValue& symbol : found.symbols)
+    out["symbols"].push_back(
+        {{"name", symbol.name}, {"value", json_value(symbol.value)}, {"origin", symbol.origin}});
+  return out;
+}
+
+void print_text(const Session& session, const Explained& found, bool latex, std::ostream& out) {
+  const Quantity& quantity = *found.quantity;
+  const auto shown = [&](Expr e) { return latex ? expr::to_latex(e) : expr::to_text(e); };
+  out << shown_name(session) << "  " << quantity.key << ": " << quantity.title << "\n";
+  out << "  evidence  " << evidence_line(session) << "\n\n";
+  if (found.terms.size() > 1) {
+    out << "  the sum of\n";
+    for (const auto& [term, number] : found.terms)
+      out << "    " << shown(term) << "\n      = " << (number ? text_value(*number) : std::string("?"))
+          << "\n";
+  } else {
+    out << "  " << shown(quantity.value) << "\n";
+  }
+  const std::string scale = scale_of(found.value, quantity.unit);
+  out << "\n  = " << text_value(found.value) << " "
+      << (quantity.unit == "flops_per_byte" ? "FLOP/B" : quantity.unit)
+      << (scale.empty() ? "" : "  = " + scale) << "\n";
+  std::vector<std::vector<std::string>> rows;
+  for (const analysis::SymbolValue& symbol : found.symbols) {
+    const auto info = session.library->dims().find(symbol.name);
+    rows.push_back({symbol.name, text_value(symbol.value), symbol.origin,
+                    info == session.library->dims().end() ? "" : info->second.meaning});
+  }
+  if (!rows.empty()) out << "\n  where\n" << table({"", ">", "", ""}, rows, "    ");
+}
+
 }  // namespace
+
+base::Result<Json> explain_json(const Session& session, const analysis::Bill& symbolic,
+                                const std::string& key) {
+  const base::Result<Explained> found = explained(session, symbolic, key);
+  if (!found) return found.faults();
+  return json_of(session, *found);
+}
 
 int explain(const std::string& model, const std::string& key, bool latex, const Options& options,
             std::ostream& out, std::ostream& err) {
   base::Result<std::shared_ptr<const Session>> opened = open_session(model, options);
   if (!opened) return no_answer(opened.faults(), options, out, err);
   const Session& session = **opened;
-  if (!session.report.bill) return no_answer(session.report.faults, options, out, err);
+  if (!session.report.bill) return no_bill(session, options, out, err);
   if (key.empty()) return list_keys(session, options, out);
   base::Result<std::shared_ptr<const analysis::Bill>> symbolic = symbolic_bill(session);
   if (!symbolic) return no_answer(symbolic.faults(), options, out, err);
-  const Quantity* quantity = (*symbolic)->find(key);
-  if (!quantity) {
-    std::vector<std::string> known;
-    for (const Quantity& candidate : (*symbolic)->quantities) known.push_back(candidate.key);
-    return no_answer({base::fault_at({}, "unknown quantity '" + key + "'",
-                                     "a key that 'archlight explain " + model + "' lists",
-                                     base::did_you_mean(key, known))},
-                     options, out, err);
-  }
-  const std::vector<analysis::SymbolValue> values = analysis::bill_symbols(**symbolic);
-  const auto value_of = [&](std::string_view name) -> std::optional<expr::Rational> {
-    for (const analysis::SymbolValue& value : values)
-      if (value.name == name) return value.value;
-    return std::nullopt;
-  };
-  base::Result<expr::Rational> value = expr::evaluate(quantity->value, value_of);
-  if (!value) return no_answer(value.faults(), options, out, err);
-  const std::vector<std::string> symbols = expr::symbols_of(quantity->value);
-
-  // A sum reads better term by term, each with what it comes to.
-  std::vector<std::pair<std::string, std::string>> terms;
-  if (quantity->value.kind() == expr::Kind::kAdd)
-    for (size_t i = 0; i < quantity->value.operand_count(); ++i) {
-      const Expr term = quantity->value.operand(i);
-      base::Result<expr::Rational> number = expr::evaluate(term, value_of);
-      terms.emplace_back(latex ? expr::to_latex(term) : expr::to_text(term),
-                         number ? text_value(*number) : std::string("?"));
-    }
-
-  if (options.json) {
-    Json body = {{"schema", "archlight.explain/1"},
-                 {"model", session.truth.repo.empty() ? session.asked : session.truth.repo},
-                 {"spec", session.binding->model->name},
-                 {"key", key},
-                 {"title", quantity->title},
-                 {quantity->unit, json_value(*value)},
-                 {"formula", expr::to_text(quantity->value)},
-                 {"latex", expr::to_latex(quantity->value)},
-                 {"expression", expr::to_json(quantity->value)},
-                 {"evidence",
-                  {{"level", truth::level_name(session.report.level)},
-                   {"verdict", guard::verdict_name(session.report.verdict)}}}};
-    body["symbols"] = Json::array();
-    for (const analysis::SymbolValue& symbol : values)
-      if (std::ranges::binary_search(symbols, symbol.name))
-        body["symbols"].push_back(
-            {{"name", symbol.name}, {"value", json_value(symbol.value)}, {"origin", symbol.origin}});
-    print_json(out, body);
-  } else {
-    out << (session.truth.repo.empty() ? session.asked : session.truth.repo) << "  " << key << ": "
-        << quantity->title << "\n";
-    out << "  evidence  " << evidence_line(session) << "\n\n";
-    if (terms.size() > 1) {
-      out << "  the sum of\n";
-      for (const auto& [text, number] : terms) out << "    " << text << "\n      = " << number << "\n";
-    } else {
-      out << "  " << (latex ? expr::to_latex(quantity->value) : expr::to_text(quantity->value)) << "\n";
-    }
-    const std::string scale = scale_of(*value, quantity->unit);
-    out << "\n  = " << text_value(*value) << " "
-        << (quantity->unit == "flops_per_byte" ? "FLOP/B" : quantity->unit)
-        << (scale.empty() ? "" : "  = " + scale) << "\n\n  where\n";
-    std::vector<std::vector<std::string>> rows;
-    for (const analysis::SymbolValue& symbol : values) {
-      if (!std::ranges::binary_search(symbols, symbol.name)) continue;
-      const auto info = session.library->dims().find(symbol.name);
-      rows.push_back({symbol.name, text_value(symbol.value), symbol.origin,
-                      info == session.library->dims().end() ? "" : info->second.meaning});
-    }
-    out << table({"", ">", "", ""}, rows, "    ");
-  }
+  const base::Result<Explained> found = explained(session, **symbolic, key);
+  if (!found) return no_answer(found.faults(), options, out, err);
+  if (options.json)
+    print_json(out, json_of(session, *found));
+  else
+    print_text(session, *found, latex, out);
   return session.report.verdict == guard::Verdict::kWrong ? kWrong : kVerified;
 }
 

@@ -44,17 +44,16 @@ int graph(const std::string& model, const GraphOptions& shape, const Options& op
           std::ostream& err) {
   base::Result<std::shared_ptr<const Session>> session = open_session(model, options);
   if (!session) return no_answer(session.faults(), options, out, err);
-  if (!(*session)->report.bill) return no_answer((*session)->report.faults, options, out, err);
+  if (!(*session)->report.bill) return no_bill(**session, options, out, err);
   const analysis::Bill& bill = *(*session)->report.bill;
   base::Result<GraphView> view =
       make_view(shape.phase == "decode" ? *bill.decode : *bill.prefill, shape.open, shape.depth);
   if (!view) return no_answer(view.faults(), options, out, err);
-  const std::string title =
-      ((*session)->truth.repo.empty() ? model : (*session)->truth.repo) + ", " + shape.phase;
+  const std::string title = shown_name(**session) + ", " + shape.phase;
   if (shape.format == "json" || options.json) {
     base::Json body = view_json(*view);
     body["schema"] = "archlight.graph/1";
-    body["model"] = (*session)->truth.repo.empty() ? model : (*session)->truth.repo;
+    body["model"] = shown_name(**session);
     body["phase"] = shape.phase;
     body["evidence"] = {{"level", truth::level_name((*session)->report.level)},
                         {"verdict", guard::verdict_name((*session)->report.verdict)}};

@@ -91,7 +91,8 @@ class Viewer {
       box.id = g.stack + (g.label.empty() ? "" : "." + g.label);
       box.label = box.id;
       box.kind = "group";
-      box.detail = fmt::format("{} layers, {}", g.layers.size(), c.component->name);
+      box.detail =
+          fmt::format("{} layer{}, {}", g.layers.size(), g.layers.size() == 1 ? "" : "s", c.component->name);
     } else {
       box.id = ids_of_call_[c.parent] + "." + c.name;
       box.label = c.name;
@@ -179,7 +180,11 @@ std::string view_text(const GraphView& view) {
              (box.cache.empty() ? "" : "  [cached: " + box.cache + "]") + "\n";
       std::vector<std::string> ins;
       for (const ViewEdge& edge : view.edges)
-        if (edge.to == static_cast<int>(i)) ins.push_back(view.boxes[edge.from].label + " " + edge.shape);
+        if (edge.to == static_cast<int>(i)) {
+          // Beside it, a name is enough; from elsewhere, its path.
+          const ViewBox& from = view.boxes[edge.from];
+          ins.push_back((from.parent == box.parent ? from.label : from.id) + " " + edge.shape);
+        }
       for (const std::string& in : ins)
         out += std::string(static_cast<size_t>(indent) * 2 + 4, ' ') + "<- " + in + "\n";
       if (box.open) self(self, static_cast<int>(i), indent + 1);

@@ -37,8 +37,7 @@ std::string section(const analysis::Bill& bill, const std::string& title,
 
 void print_text(const Session& session, std::ostream& out) {
   const guard::Report& report = session.report;
-  const std::string shown = session.truth.repo.empty() ? session.asked : session.truth.repo;
-  out << shown << "  (spec " << session.binding->model->name << ")\n";
+  out << shown_name(session) << "  (spec " << session.binding->model->name << ")\n";
   out << "  evidence  " << evidence_line(session) << "\n";
   out << "  source    " << session.truth.origin
       << (session.truth.revision.empty() ? "" : ", revision " + session.truth.revision) << "\n";
@@ -96,10 +95,12 @@ void print_text(const Session& session, std::ostream& out) {
   out << "\nEach number's formula: archlight explain " << session.asked << " KEY\n";
 }
 
-Json to_json(const Session& session) {
+}  // namespace
+
+Json inspect_json(const Session& session) {
   const guard::Report& report = session.report;
   Json out = {{"schema", "archlight.inspect/1"},
-              {"model", session.truth.repo.empty() ? session.asked : session.truth.repo},
+              {"model", shown_name(session)},
               {"spec", session.binding->model->name},
               {"evidence", evidence_json(session)}};
   if (!report.bill) return out;
@@ -125,13 +126,11 @@ Json to_json(const Session& session) {
   return out;
 }
 
-}  // namespace
-
 int inspect(const std::string& model, const Options& options, std::ostream& out, std::ostream& err) {
   base::Result<std::shared_ptr<const Session>> session = open_session(model, options);
   if (!session) return no_answer(session.faults(), options, out, err);
   if (options.json)
-    print_json(out, to_json(**session));
+    print_json(out, inspect_json(**session));
   else
     print_text(**session, out);
   const guard::Report& report = (*session)->report;

@@ -51,9 +51,8 @@ Json evidence_json(const Session& session) {
   out["comparisons"] = Json::array();
   for (const guard::Comparison& row : report.comparisons)
     out["comparisons"].push_back({{"what", row.what},
-                                  {"unit", row.unit},
-                                  {"ours", json_value({row.ours, 1})},
-                                  {"published", json_value({row.published, 1})},
+                                  {"ours_" + row.unit, json_value({row.ours, 1})},
+                                  {"published_" + row.unit, json_value({row.published, 1})},
                                   {"published_source", row.published_source},
                                   {"equal", row.equal()}});
   out["guards"] = Json::array();
@@ -71,6 +70,10 @@ Json evidence_json(const Session& session) {
 
 std::string evidence_line(const Session& session) {
   const guard::Report& report = session.report;
+  if (!report.bill)
+    return std::string(truth::level_name(report.level)) +
+           (report.verdict == guard::Verdict::kWrong ? " level: WRONG: the spec cannot be evaluated"
+                                                     : " level: not verifiable here: no bill can be made");
   std::string what;
   switch (report.level) {
     case truth::Level::kHeader:
@@ -78,7 +81,8 @@ std::string evidence_line(const Session& session) {
                             : "every tensor's name, dtype, shape and bytes";
       break;
     case truth::Level::kIndex:
-      what = "every tensor's name and the exact total";
+      what = session.truth.index_total_bytes ? "every tensor's name and the exact total"
+                                             : "every tensor's name, but no total of bytes,";
       break;
     case truth::Level::kCount:
       what = "the recorded element total";
@@ -95,8 +99,18 @@ std::string evidence_line(const Session& session) {
         (report.level == truth::Level::kConfig ? std::string("the sizes of the checkpoint's files") : what) +
         "; not verified, since no names or sizes of tensors are known";
   if (report.verdict == guard::Verdict::kWrong) verdict = "WRONG: the spec and " + what + " differ";
-  if (report.verdict == guard::Verdict::kNotVerifiable) verdict = "not verifiable here: " + what + " known";
+  if (report.verdict == guard::Verdict::kNotVerifiable)
+    verdict = "not verifiable here: " + what + " is known";
   return fmt::format("{} level: {}", truth::level_name(report.level), verdict);
+}
+
+std::string shown_name(const Session& session) {
+  return session.truth.repo.empty() ? session.asked : session.truth.repo;
+}
+
+int no_bill(const Session& session, const Options& options, std::ostream& out, std::ostream& err) {
+  no_answer(session.report.faults, options, out, err);
+  return session.report.verdict == guard::Verdict::kWrong ? kWrong : kNotVerifiable;
 }
 
 void print_json(std::ostream& out, const Json& value) {

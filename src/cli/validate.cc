@@ -25,6 +25,15 @@ Exit exit_of_verdict(guard::Verdict verdict) {
   return kNotVerifiable;
 }
 
+// Faults in the library's file, as of the file that stood in for it.
+base::Faults shown_at(base::Faults faults, const std::string& library_file, const std::string& path) {
+  for (base::Diagnostic& fault : faults)
+    if (fault.at.source && fault.at.source->name == library_file)
+      fault.at.source =
+          std::make_shared<const base::SourceText>(base::SourceText{path, fault.at.source->text});
+  return faults;
+}
+
 // A spec file stands in for the library's own of the same name, and is held against every snapshot that it
 // describes.
 int validate_spec(const std::string& path, const Options& options, std::ostream& out, std::ostream& err) {
@@ -36,7 +45,8 @@ int validate_spec(const std::string& path, const Options& options, std::ostream&
   const std::string file = "models/" + (slash == std::string::npos ? path : path.substr(slash + 1));
   base::Result<std::shared_ptr<spec::Library>> library =
       spec::Library::open_with(*home + "/specs", {{file, *text}});
-  if (!library) return no_answer(library.faults(), options, out, err);
+  const auto shown = [&](const base::Faults& found) { return shown_at(found, "specs/" + file, path); };
+  if (!library) return no_answer(shown(library.faults()), options, out, err);
   const std::string name = file.substr(7, file.size() - 12);
   base::Result<const spec::Model*> model = (*library)->model(name);
   if (!model) return no_answer(model.faults(), options, out, err);
@@ -55,15 +65,19 @@ int validate_spec(const std::string& path, const Options& options, std::ostream&
     if (!described || *described != *model) continue;
     base::Result<std::shared_ptr<const Session>> session = open_session(info.name, options, *library);
     if (!session) {
-      base::append(faults, session.faults());
+      const base::Faults found = shown(session.faults());
+      base::append(faults, found);
       wrong = true;
+      Json refused = Json::array();
+      for (const base::Diagnostic& fault : found) refused.push_back(fault_json(fault));
+      rows.push_back({{"snapshot", info.name}, {"faults", std::move(refused)}});
       lines.push_back({info.name, "wrong", std::string(truth::level_name(info.level))});
       continue;
     }
     const guard::Report& report = (*session)->report;
     wrong = wrong || report.verdict == guard::Verdict::kWrong;
     verified = verified || report.verdict == guard::Verdict::kVerified;
-    base::append(faults, report.faults);
+    base::append(faults, shown(report.faults));
     lines.push_back({info.name, std::string(guard::verdict_name(report.verdict)),
                      std::string(truth::level_name(report.level))});
     rows.push_back({{"snapshot", info.name}, {"evidence", evidence_json(**session)}});
@@ -89,13 +103,12 @@ int validate(const std::string& target, const Options& options, std::ostream& ou
   const guard::Report& report = session.report;
   if (options.json) {
     print_json(out, {{"schema", "archlight.validate/1"},
-                     {"model", session.truth.repo.empty() ? session.asked : session.truth.repo},
+                     {"model", shown_name(session)},
                      {"spec", session.binding->model->name},
                      {"evidence", evidence_json(session)}});
     return exit_of_verdict(report.verdict);
   }
-  out << (session.truth.repo.empty() ? session.asked : session.truth.repo) << ": " << evidence_line(session)
-      << "\n";
+  out << shown_name(session) << ": " << evidence_line(session) << "\n";
   std::vector<std::vector<std::string>> rows;
   for (const guard::GuardRun& row : report.guards)
     rows.push_back({row.name, row.ran ? base::with_commas(row.checks) : "-",
