@@ -20,6 +20,7 @@
 
 #include "analysis/walk.h"
 #include "base/dtype.h"
+#include "spec/library.h"
 
 namespace archlight::analysis {
 

@@ -26,6 +26,7 @@
 #include "base/result.h"
 #include "expr/expr.h"
 #include "graph/tree.h"
+#include "spec/binding.h"
 
 namespace archlight::analysis {
 

@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "cli/session.h"
+#include "expr/rational.h"
 
 namespace archlight::cli {
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/yaml.h"
+#include "graph/tree.h"
 
 namespace archlight::cli {
 namespace {

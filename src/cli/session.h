@@ -6,6 +6,8 @@
 #include <string>
 
 #include "guard/verify.h"
+#include "spec/binding.h"
+#include "spec/library.h"
 #include "truth/truth.h"
 
 namespace archlight::cli {

@@ -2,6 +2,8 @@
 
 #include <map>
 
+#include "graph/tree.h"
+
 namespace archlight::guard {
 
 using base::Int128;

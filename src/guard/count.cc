@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "expr/expr.h"
+
 namespace archlight::guard {
 
 using base::Int128;

@@ -19,6 +19,10 @@
 #include <vector>
 
 #include "analysis/bill.h"
+#include "base/int128.h"
+#include "base/result.h"
+#include "spec/binding.h"
+#include "spec/library.h"
 #include "truth/truth.h"
 
 namespace archlight::guard {
