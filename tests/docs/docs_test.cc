@@ -1,10 +1,10 @@
 // The commands of README.md and docs/*.md, run as they stand.
 //
-// Form  A ```console block: lines that start with "$ " are commands, the lines behind one its output, stdout
-// and
-//       stderr together, compared exactly. A line "..." stands for any lines. A command that ends with
-//       another status than 0 shows it in a last line "[status N]". './run' and 'archlight' are the built
-//       program; a command is run by sh in the project's folder, without network.
+// Form   A ```console block: lines that start with "$ " are commands, the lines behind one its output, stdout
+//        and stderr together, compared exactly. A line "..." stands for any lines. A command that ends with
+//        another status than 0 shows it in a last line "[status N]". './run' and 'archlight' are the built
+//        program; sh runs a command in the project's folder, without network.
+// Write  scripts/refresh-docs puts what the commands print now into the blocks.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
