@@ -313,7 +313,7 @@ std::vector<SymbolValue> bill_symbols(const Bill& bill) {
                                      : "scheme " + tensor.scheme + ", " + bill.storage.declared_origin);
   for (const auto& [dtype, origin] : widths)
     out.push_back({"bytes_" + std::string(base::dtype_name(dtype)),
-                   *expr::make_rational(base::dtype_bits(dtype), 8), "width of an element; " + origin});
+                   *expr::make_rational(base::dtype_bits(dtype), 8), origin});
   out.push_back({"B", {bill.input.batch, 1}, "the batch asked for"});
   out.push_back({"s_query", {bill.input.prompt, 1}, "the prompt length asked for"});
   out.push_back({"s_ctx", {bill.input.context, 1}, "the decode context asked for"});

@@ -107,8 +107,15 @@ void print_text(const Session& session, const Explained& found, bool latex, std:
   std::vector<std::vector<std::string>> rows;
   for (const analysis::SymbolValue& symbol : found.symbols) {
     const auto info = session.library->dims().find(symbol.name);
-    rows.push_back({symbol.name, text_value(symbol.value), symbol.origin,
-                    info == session.library->dims().end() ? "" : info->second.meaning});
+    // Widths and the numbers of schemes are no dims; their names say what they are.
+    const size_t dot = symbol.name.find('.');
+    const std::string meaning =
+        info != session.library->dims().end() ? info->second.meaning
+        : symbol.name.starts_with("bytes_")   ? "bytes of one " + symbol.name.substr(6) + " element"
+        : dot != std::string::npos
+            ? "'" + symbol.name.substr(dot + 1) + "' of scheme " + symbol.name.substr(0, dot)
+            : std::string();
+    rows.push_back({symbol.name, text_value(symbol.value), symbol.origin, meaning});
   }
   if (!rows.empty()) out << "\n  where\n" << table({"", ">", "", ""}, rows, "    ");
 }
