@@ -81,7 +81,8 @@ TEST(Language, CacheGrowth) {
 TEST(Language, FixedState) {
   const Made made =
       tiny()
-          .with(kMix, "{ node: k, kind: key }, ", "{ node: state, kind: state, fixed: true }, ")
+          .with(kMix, "{ node: k, kind: key }, ",
+                "{ node: k, kind: key }, { node: state, kind: state, fixed: true }, ")
           .with(kMix, "  scores:", "  state:  { op: last_tokens, in: o_hidden }\n  scores:")
           .with(kMix,
                 "  q_proj:", "  o_hidden: { op: linear, in: x, dims: { in: d_model, out: 5 } }\n  q_proj:");
@@ -89,7 +90,7 @@ TEST(Language, FixedState) {
   EXPECT_EQ(count_of(*at_100, "kv.fixed_state_bytes"), 3 * 5 * 2);
   EXPECT_EQ(count_of(*at_200, "kv.fixed_state_bytes"), 3 * 5 * 2);
   EXPECT_EQ(count_of(*at_200, "kv.bytes_at_context") - count_of(*at_100, "kv.bytes_at_context"),
-            3 * 100 * 8 * 2);
+            3 * 100 * 32);
 }
 
 // Experts inside experts: counts multiply, and a name bound by a call serves its copies.
@@ -100,7 +101,8 @@ TEST(Language, CopiesInCopies) {
                 "role: ffn_dense\ngraph:\n  leaf: { component: mlp, in: x, copies: n_inner, active: n_used, "
                 "split: tokens, role: expert }\noutputs: [leaf]\n")
           .plus("components/library/outer.yaml",
-                "role: ffn_dense\ngraph:\n  branch: { component: inner, in: x, copies: 3, active: 2, role: "
+                "role: ffn_dense\ngraph:\n  branch: { component: inner, in: x, copies: 3, active: 2, split: "
+                "tokens, role: "
                 "expert, dims: { n_inner: n_heads * 2, n_used: n_heads } }\noutputs: [branch]\n")
           .with(kModel, "ffn: mlp", "ffn: outer");
   const BillPtr bill = made_bill(made, {1, 1, 1});
@@ -112,8 +114,8 @@ TEST(Language, CopiesInCopies) {
   // attention, embedding, head and norm 520 + 3*256; experts 36 of 384, of which a token uses 12
   EXPECT_EQ(count_of(*bill, "params.total"), 520 + 768 + 36 * 384);
   EXPECT_EQ(count_of(*bill, "params.active"), 520 + 768 + 12 * 384);
-  // of the inner copies one token reads min(4, 2); the formula evaluates alike
-  EXPECT_EQ(expr::to_text(bill->decode_traffic.weights[gate]), std::to_string(16 * 8 * 2 * 2 / 4));
+  // one token reads 2 of 3 branches and in each 2 of 4 leaves: of all 12, 256 bytes each, a third
+  EXPECT_EQ(expr::to_text(bill->decode_traffic.weights[gate]), "256/3");
   const BillPtr formulas = made_bill(made, {}, analysis::Dims::kFormulas);
   EXPECT_EQ(text_of(*formulas, "params.layer.layers.expert"), "18*d_ff*d_model*n_heads");
 }

@@ -90,11 +90,10 @@ TEST(Storage, Adapters) {
             "h.*.down_proj.weight BF16 [4, 8, 16] x3");
   EXPECT_EQ(adapted("{ layers.*.mlp.*.down: { path: h.*.down_proj, stacked: true, join: _ } }"),
             "h.*.down_proj BF16 [4, 8, 16] x3");
-  EXPECT_EQ(
-      stored(experts.with(kModel, "model:\n", "adapter: plane\nmodel:\n")
-                 .plus("adapters/plain.yaml", "paths: { layers: x }\n"),
-             "down"),
-      "specs/models/tiny.yaml:1:1: unknown adapter 'plane'; expected one of plain; did you mean 'plain'?");
+  EXPECT_EQ(stored(experts.with(kModel, "model:\n", "adapter: plane\nmodel:\n")
+                       .plus("adapters/plain.yaml", "paths: { layers: x }\n"),
+                   "down"),
+            "specs/models/tiny.yaml:1:1: unknown adapter 'plane'; expected one of plain");
   // What an adapter extends stands behind its own rules.
   EXPECT_EQ(stored(experts.with(kModel, "model:\n", "adapter: plain\nmodel:\n")
                        .plus("adapters/plain.yaml", "extends: base\npaths: { layers.*.mlp: h.*.moe }\n")
@@ -169,11 +168,10 @@ TEST(Storage, QuantOverride) {
 TEST(Storage, QuantDeclared) {
   const std::string declared = "{ per_role: { default: { method: declared } } }";
   EXPECT_EQ(stored(quantised(declared), "down"), "layers.*.mlp.down.weight BF16 [8, 16] x3");
-  EXPECT_EQ(
-      stored(quantised(declared,
-                       ", \"quantization_config\": {\"quant_method\": \"grouped\", \"group_size\": 16}"),
-             "down"),
-      "layers.*.mlp.down.q I8 [8, 16] x3\nlayers.*.mlp.down.s F32 [8, 1] x3");
+  EXPECT_EQ(stored(quantised(declared,
+                             ", \"quantization_config\": {\"quant_method\": \"grouped\", \"group_size\": 8}"),
+                   "down"),
+            "layers.*.mlp.down.q I8 [8, 16] x3\nlayers.*.mlp.down.s F32 [8, 2] x3");
   // An ignore list splits a group's layers: the quantised ones first.
   EXPECT_EQ(stored(quantised(declared,
                              ", \"quantization_config\": {\"quant_method\": \"grouped\", \"skip\": "
@@ -192,19 +190,37 @@ TEST(Storage, QuantDeclared) {
 }
 
 TEST(Storage, Faults) {
-  EXPECT_EQ(outcome(quantised("{ per_role: { ffn_dense: { method: groupd } } }")), "@");
-  EXPECT_EQ(outcome(quantised("{ per_role: { ffn_dense: { method: grouped, group_sise: 8 } } }")), "@");
-  EXPECT_EQ(outcome(quantised("{ per_role: { ffn_dense: { method: grouped, group_size: many } } }")), "@");
-  EXPECT_EQ(outcome(quantised("{ per_role: { ffn_dense: { method: none, group_size: 8 } } }")), "@");
-  EXPECT_EQ(outcome(quantised("{ per_role: { ffn_dense: { method: grouped, group_size: 5 } } }")), "@");
+  EXPECT_EQ(outcome(quantised("{ per_role: { ffn_dense: { method: groupd } } }")),
+            "specs/models/tiny.yaml:13:41: unknown quant scheme 'groupd'; expected one of grouped; did you "
+            "mean 'grouped'?");
+  EXPECT_EQ(outcome(quantised("{ per_role: { ffn_dense: { method: grouped, group_sise: 8 } } }")),
+            "specs/models/tiny.yaml:13:41: method 'grouped' is given group_sise: 8; expected a whole number "
+            "for one of group, group_size; did you mean 'group_size'?");
+  EXPECT_EQ(outcome(quantised("{ per_role: { ffn_dense: { method: grouped, group_size: many } } }")),
+            "specs/models/tiny.yaml:13:41: method 'grouped' is given group_size: many; expected a whole "
+            "number for one of group, group_size; did you mean 'group_size'?");
+  EXPECT_EQ(outcome(quantised("{ per_role: { ffn_dense: { method: none, group_size: 8 } } }")),
+            "specs/models/tiny.yaml:13:41: method 'none' is given group_size: 8; expected no further key");
+  EXPECT_EQ(
+      outcome(quantised("{ per_role: { ffn_dense: { method: grouped, group_size: 5 } } }")),
+      "specs/quant/grouped.yaml:9:5: 'in / group' of layers.*.mlp.gate.s is 8/5; expected a whole number: "
+      "the weight's width must divide\nspecs/quant/grouped.yaml:9:5: 'in / group' of layers.*.mlp.up.s is "
+      "8/5; expected a whole number: the weight's width must divide\nspecs/quant/grouped.yaml:9:5: 'in / "
+      "group' of layers.*.mlp.down.s is 16/5; expected a whole number: the weight's width must divide");
   EXPECT_EQ(outcome(quantised("{ override: [{ nodes: [layers.*.mlp.sideways], dtype: F32, source: s }] }")),
-            "@");
+            "specs/models/tiny.yaml:13:29: the override for 'layers.*.mlp.sideways' hits no parameter; "
+            "expected a canonical module path of this model, '*' for each index");
   EXPECT_EQ(outcome(quantised("{ override: [{ nodes: [layers.*.mlp.sideways], method: none, source: s }] }")),
-            "@");
-  EXPECT_EQ(outcome(quantised("{ per_role: { ffn_dens: { method: none } } }")), "@");
+            "specs/models/tiny.yaml:13:29: the override for 'layers.*.mlp.sideways' hits no parameter; "
+            "expected a canonical module path of this model, '*' for each index");
+  EXPECT_EQ(outcome(quantised("{ per_role: { ffn_dens: { method: none } } }")),
+            "specs/models/tiny.yaml:13:40: quant_context chooses for role 'ffn_dens'; expected default, or a "
+            "role of specs/roles.yaml; did you mean 'ffn_dense'?");
   EXPECT_EQ(outcome(quantised("{ per_role: { default: { method: declared } } }",
                               ", \"quantization_config\": {\"quant_method\": \"group\"}")),
-            "@");
+            "config.json: [not_verifiable] config.quantization_config declares a quantisation that no file "
+            "of specs/quant describes: {\"quant_method\":\"group\"}; expected a scheme of specs/quant; add "
+            "specs/quant/<name>.yaml with a declared_by that matches");
 }
 
 }  // namespace
