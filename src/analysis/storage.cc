@@ -104,8 +104,8 @@ class Storer {
     for (const auto& [name, unused] : tree_.library->roles()) roles.push_back(name);
     for (const auto& [role, choice] : model_.quant.per_role)
       if (std::ranges::find(roles, role) == roles.end())
-        fail(choice.at, "quant_context chooses for role '" + role + "'", "default, or a role of specs/roles.yaml",
-             base::did_you_mean(role, roles));
+        fail(choice.at, "quant_context chooses for role '" + role + "'",
+             "default, or a role of specs/roles.yaml", base::did_you_mean(role, roles));
     plain_dtype();
     declared();
     if (!faults_.empty()) return faults_;
@@ -457,7 +457,8 @@ class Storer {
 
   // A number of the declaration: a symbol of its own in formulas, so that the trace can say where it came
   // from.
-  Expr scheme_number(const spec::QuantScheme& scheme, const spec::QuantParam& row, int64_t value, bool stated) {
+  Expr scheme_number(const spec::QuantScheme& scheme, const spec::QuantParam& row, int64_t value,
+                     bool stated) {
     if (analysis_.binding.dims == Dims::kNumbers) return analysis_.pool->constant(value);
     // Roles may state different numbers for one scheme; each has a name.
     const std::string name = scheme.name + "." + row.name + (stated ? "_" + std::to_string(value) : "");
@@ -465,11 +466,11 @@ class Storer {
                              [&](const SymbolValue& known) { return known.name == name; })) {
       const bool declared = declared_number(row.key) || declared_number(row.key_or);
       const std::string key = declared_number(row.key) ? row.key : row.key_or;
-      out_.scheme_values.push_back(
-          {name,
-           {value, 1},
-           stated     ? "quant_context of the spec"
-           : declared ? out_.declared_origin + "." + key : "default of scheme " + scheme.name});
+      out_.scheme_values.push_back({name,
+                                    {value, 1},
+                                    stated     ? "quant_context of the spec"
+                                    : declared ? out_.declared_origin + "." + key
+                                               : "default of scheme " + scheme.name});
     }
     return analysis_.pool->symbol(name, {expr::Rational{std::min<int64_t>(value, 1), 1}, std::nullopt});
   }

@@ -251,7 +251,8 @@ class Builder {
         (op.params.empty() || decl.weight_axes.size() != op.params[0].axes.size()))
       fail(decl.at,
            what + " says of " + std::to_string(decl.weight_axes.size()) + " weight axes how they split",
-           op.params.empty() ? "none, since " + of + " has no weight" : "one entry for each of " + op.params_text);
+           op.params.empty() ? "none, since " + of + " has no weight"
+                             : "one entry for each of " + op.params_text);
     if (!decl.weight_of.empty() && op.params.empty())
       fail(decl.at, what + " reads the weight of '" + decl.weight_of + "', yet " + of + " has none",
            "an op with a weight");
@@ -297,8 +298,7 @@ class Builder {
       chosen_at = *model_.place_of(fill);
     else if (group >= 0 && fill != slot)
       chosen_at = rule_at_[group];
-    Result<const spec::Component*> component =
-        library_.component(named ? *named : fill, model_, chosen_at);
+    Result<const spec::Component*> component = library_.component(named ? *named : fill, model_, chosen_at);
     if (!component) {
       base::append(faults_, component.faults());
       return nullptr;
@@ -354,7 +354,8 @@ class Builder {
     }
     for (int around = call; around >= 0; around = tree_.calls[around].parent)
       if (tree_.calls[around].stored == component) {
-        fail(decl.target_at, "component '" + component->name + "' calls itself through node '" + decl.name + "'",
+        fail(decl.target_at,
+             "component '" + component->name + "' calls itself through node '" + decl.name + "'",
              "a component that does not contain itself");
         return kFailed;
       }

@@ -151,8 +151,8 @@ class Binder {
       for (const std::string& key : dim.config_keys)
         if (at->contains(key)) {
           faults.push_back(fault_at(dim.at,
-                                    "config." + (root.empty() ? "" : root + ".") + key + " is null, which dim '" +
-                                        dim.name + "' reads",
+                                    "config." + (root.empty() ? "" : root + ".") + key +
+                                        " is null, which dim '" + dim.name + "' reads",
                                     "a number", "state a default if null means one"));
           return;
         }
