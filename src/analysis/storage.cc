@@ -100,6 +100,12 @@ class Storer {
       if (!adapter) return adapter.faults();
       adapter_ = *adapter;
     }
+    std::vector<std::string> roles = {"default"};
+    for (const auto& [name, unused] : tree_.library->roles()) roles.push_back(name);
+    for (const auto& [role, choice] : model_.quant.per_role)
+      if (std::ranges::find(roles, role) == roles.end())
+        fail(choice.at, "quant_context chooses for role '" + role + "'",
+             "default, or a role of specs/roles.yaml", base::did_you_mean(role, roles));
     plain_dtype();
     declared();
     if (!faults_.empty()) return faults_;
@@ -107,8 +113,7 @@ class Storer {
     overridden_.assign(model_.quant.overrides.size(), false);
     for (size_t i = 0; i < analysis_.params.size(); ++i) add_param(i);
     for (size_t i = 0; i < model_.quant.overrides.size(); ++i)
-      if (!overridden_[i] && model_.quant.overrides[i].method.empty() &&
-          hits_nothing(model_.quant.overrides[i]))
+      if (!overridden_[i])
         fail(model_.quant.overrides[i].at,
              "the override for '" + model_.quant.overrides[i].nodes[0] + "' hits no parameter",
              "a canonical module path of this model, '*' for each index");
@@ -119,8 +124,13 @@ class Storer {
 
  private:
   void fail(const base::Span& at, std::string wrong, std::string expected = {}, std::string fix = {}) {
-    if (faults_.size() < 50)
-      faults_.push_back(fault_at(at, std::move(wrong), std::move(expected), std::move(fix)));
+    add(fault_at(at, std::move(wrong), std::move(expected), std::move(fix)));
+  }
+
+  // One fault of the spec shows at each parameter it reaches; it is said once.
+  void add(const base::Diagnostic& fault) {
+    const auto same = [&](const base::Diagnostic& other) { return other.message() == fault.message(); };
+    if (faults_.size() < 50 && std::ranges::none_of(faults_, same)) faults_.push_back(fault);
   }
 
   void plain_dtype() {
@@ -202,13 +212,6 @@ class Storer {
     return nullptr;
   }
 
-  bool hits_nothing(const spec::QuantOverride& row) {
-    return std::ranges::none_of(row.nodes, [&](const std::string& node) {
-      return std::ranges::any_of(analysis_.params,
-                                 [&](const Param& param) { return path_matches(node, param.path); });
-    });
-  }
-
   static bool is_matrix(const Param& param) { return param.name == "weight" && param.base_axes.size() == 2; }
 
   bool in_scope(const spec::QuantScheme& scheme, const Param& param, const std::vector<std::string>& roles) {
@@ -250,7 +253,7 @@ class Storer {
     } else if (method != "none") {
       Result<const spec::QuantScheme*> named = tree_.library->quant(method, at);
       if (!named) {
-        base::append(faults_, named.faults());
+        for (const base::Diagnostic& fault : named.faults()) add(fault);
         return;
       }
       scheme = *named;
@@ -400,6 +403,7 @@ class Storer {
       if (said)
         for (const auto& [key, text] : *said)
           if (key == row.name || key == row.key) value = std::atoll(text.c_str());
+      const bool stated = value.has_value();
       if (!value) value = declared_number(row.key);
       if (!value) value = declared_number(row.key_or);
       if (!value && row.has_fallback) value = row.fallback;
@@ -409,7 +413,7 @@ class Storer {
              "a whole number at that key");
         return;
       }
-      names.emplace_back(row.name, scheme_number(scheme, row, *value));
+      names.emplace_back(row.name, scheme_number(scheme, row, *value, stated));
     }
     for (const spec::StoredPattern& pattern : scheme.tensors) {
       StoredTensor tensor = common(param, indices);
@@ -453,17 +457,20 @@ class Storer {
 
   // A number of the declaration: a symbol of its own in formulas, so that the trace can say where it came
   // from.
-  Expr scheme_number(const spec::QuantScheme& scheme, const spec::QuantParam& row, int64_t value) {
+  Expr scheme_number(const spec::QuantScheme& scheme, const spec::QuantParam& row, int64_t value,
+                     bool stated) {
     if (analysis_.binding.dims == Dims::kNumbers) return analysis_.pool->constant(value);
-    const std::string name = scheme.name + "." + row.name;
+    // Roles may state different numbers for one scheme; each has a name.
+    const std::string name = scheme.name + "." + row.name + (stated ? "_" + std::to_string(value) : "");
     if (std::ranges::none_of(out_.scheme_values,
                              [&](const SymbolValue& known) { return known.name == name; })) {
       const bool declared = declared_number(row.key) || declared_number(row.key_or);
       const std::string key = declared_number(row.key) ? row.key : row.key_or;
-      out_.scheme_values.push_back(
-          {name,
-           {value, 1},
-           declared ? out_.declared_origin + "." + key : "default of scheme " + scheme.name});
+      out_.scheme_values.push_back({name,
+                                    {value, 1},
+                                    stated     ? "quant_context of the spec"
+                                    : declared ? out_.declared_origin + "." + key
+                                               : "default of scheme " + scheme.name});
     }
     return analysis_.pool->symbol(name, {expr::Rational{std::min<int64_t>(value, 1), 1}, std::nullopt});
   }

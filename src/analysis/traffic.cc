@@ -103,18 +103,24 @@ base::Result<Traffic> traffic_of(const Analysis& analysis, const Analysis& store
                             "a weight that the base component stores");
     const Param& base_param = stored.params[*match];
     // Rows that split a group's layers are averaged by their share, exact in the sum over the group.
-    Expr bytes = stored.pool->constant(0), rows = stored.pool->constant(0);
+    const StoredTensor& first = storage.tensors[storage.of_param[*match][0]];
+    Expr bytes = stored.pool->constant(0), rows = bytes, sum = bytes;
+    bool alike = true;
     for (size_t row : storage.of_param[*match]) {
       const StoredTensor& tensor = storage.tensors[row];
       if (!tensor.present && !tensor.tied) continue;
-      bytes = bytes + tensor.bytes() * tensor.count;
+      alike = alike && tensor.count == first.count;
+      bytes = bytes + tensor.bytes();
+      sum = sum + tensor.bytes() * tensor.count;
       if (tensor.main) rows = rows + tensor.count;
     }
     if (rows.is_zero()) continue;
-    Expr per_copy = bytes / rows;
-    // A stacked tensor holds all copies of its layer.
-    const StoredTensor& first = storage.tensors[storage.of_param[*match][0]];
-    if (base_param.copies_call >= 0 && first.indices.size() < 2)
+    Expr per_copy = alike ? bytes : sum / rows;
+    // A stacked tensor holds the innermost copies of its layer, and so lacks their index.
+    size_t indices = base_param.group >= 0 ? 1 : 0;
+    for (int call : stored.tree->calls_around(base_param.node))
+      if (stored.copies[call]) ++indices;
+    if (base_param.copies_call >= 0 && first.indices.size() < indices)
       per_copy = per_copy / stored.copies[base_param.copies_call];
     Expr read = expr::copy_to(per_copy, pool);
     if (!(param.elements == param.base_elements)) read = read * param.elements / param.base_elements;

@@ -55,7 +55,7 @@ class Walker {
       visit(id);
       if (faults_.size() > 50) break;
     }
-    if (faults_.empty()) check_carries();
+    check_carries();
     if (faults_.empty()) check_values();
     if (!faults_.empty()) return faults_;
     return std::make_shared<const Analysis>(std::move(out_));
@@ -201,10 +201,22 @@ class Walker {
     const spec::Op& op = *node.op;
     expr::ExprPool& pool = *out_.pool;
     const size_t faults_before = faults_.size();
+    // A node behind a faulty one has nothing to say.
+    if (std::ranges::any_of(node.in, [&](NodeId in) { return out_.shape[in].empty(); })) return;
 
     Letters letters;
-    for (const spec::NamedFormula& named : node.decl->dims)
-      letters.values.emplace_back(named.name, instantiate(named.formula, node.scope));
+    for (const spec::NamedFormula& named : node.decl->dims) {
+      const Expr value = instantiate(named.formula, node.scope);
+      if (value.is_error()) {
+        fail(named.formula.at(),
+             "'" + named.name + "' of node '" + node.name + "' (" + node.path +
+                 ") cannot be evaluated: " + value.error_text(),
+             "dims of the model, or names that the calls around bind", nearest_dim(named.formula, node.scope),
+             "analysis");
+        return;
+      }
+      letters.values.emplace_back(named.name, value);
+    }
 
     // Operands: plain names first, expressions once every plain name is bound.
     Expr rest_product;
@@ -301,7 +313,7 @@ class Walker {
                                     attention_pairs(pool, *s, *t, node.decl->mask == "causal", window));
     }
     out_.flops[id] = instantiate(op.flops, node.scope, &letters);
-    if (report_error(out_.flops[id], node, "its flops")) return;
+    if (report_error(out_.flops[id], node, "the flops")) return;
 
     out_.in_layer[id] = node.call >= 0 ? call_instances_[node.call].first : pool.constant(1);
     out_.active_in_layer[id] = node.call >= 0 ? call_instances_[node.call].second : pool.constant(1);
@@ -318,11 +330,25 @@ class Walker {
     return true;
   }
 
+  // The dim that a formula's unknown name may have meant.
+  std::string nearest_dim(const expr::Formula& formula, int scope) {
+    std::vector<std::string> known;
+    for (const spec::BoundDim& dim : tree_.binding->dims) known.push_back(dim.name);
+    for (int at = scope; at >= 0; at = tree_.scopes[at].parent)
+      for (const spec::NamedFormula& named : tree_.scopes[at].names) known.push_back(named.name);
+    for (const std::string& name : formula.names())
+      if (!lookup(name, scope)) return base::did_you_mean(name, known);
+    return {};
+  }
+
   bool report_error(Expr value, const graph::Node& node, const std::string& what) {
     if (!value.is_error()) return false;
     fail(node.decl->at,
          what + " of node '" + node.name + "' (" + node.path + ") cannot be evaluated: " + value.error_text(),
-         "names bound by the node's dims, its operands or the model's dims", {}, "analysis");
+         value.error_text().find("overflow") != std::string::npos
+             ? "counts that fit 128 bits"
+             : "names bound by the node's dims, its operands or the model's dims",
+         {}, "analysis");
     return true;
   }
 
@@ -337,6 +363,12 @@ class Walker {
     row.growth = entry.growth;
     row.apart = node.apart;
     if (!entry.amount.empty()) row.amount = instantiate(entry.amount, node.scope);
+    if (row.amount && row.amount.is_error()) {
+      fail(entry.amount.at(),
+           "the growth of cache entry '" + node.name + "' cannot be evaluated: " + row.amount.error_text(),
+           "dims of the model", nearest_dim(entry.amount, node.scope), "analysis");
+      return shape;
+    }
     if (entry.growth == spec::CacheEntry::Growth::kFixed) {
       row.per_token = product(pool, shape, 1);
       out_.caches.push_back(std::move(row));
@@ -422,8 +454,9 @@ class Walker {
   void check_carries() {
     for (const graph::Group& group : tree_.groups) {
       const graph::Call& block = tree_.calls[group.call];
+      if (block.output == graph::kNone) continue;
       const Shape in = seen_from(block.inputs[0], -1), out = seen_from(block.output, -1);
-      if (!same(in, out))
+      if (!in.empty() && !out.empty() && !same(in, out))
         fail(block.component->at,
              "a layer of stack '" + group.stack + "' turns " + text_of(in) + " into " + text_of(out),
              "the stream's own shape, since the next layer reads it");
@@ -528,7 +561,7 @@ Expr Analysis::elements_read(NodeId producer, NodeId consumer) const {
 
 Expr attention_pairs(expr::ExprPool& pool, Expr s, Expr t, bool causal, std::optional<Expr> window) {
   if (!causal) return s * t;
-  if (!window) return s * t - s * (s - 1) / 2;
+  if (!window) return s == t ? s * (s + 1) / 2 : s * t - s * (s - 1) / 2;
   const Expr earlier = t - s;
   const Expr whole = pool.max(pool.constant(0), pool.min(s, *window - earlier));
   return whole * earlier + whole * (whole + 1) / 2 + (s - whole) * *window;

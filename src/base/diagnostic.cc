@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace archlight::base {
 namespace {
@@ -72,19 +73,20 @@ std::string nearest(std::string_view name, const std::vector<std::string>& candi
   size_t best_distance = std::max<size_t>(1, name.size() / 3) + 1;
   for (const std::string& candidate : candidates) {
     if (name.size() > 100 || candidate.size() > 100) continue;
-    // Levenshtein distance, one row at a time.
-    std::vector<size_t> row(candidate.size() + 1);
+    // Letters changed, added, left out, or swapped with their neighbour, one row at a time.
+    std::vector<size_t> row(candidate.size() + 1), above(candidate.size() + 1), two_above;
     std::iota(row.begin(), row.end(), size_t{0});
     for (size_t i = 1; i <= name.size(); ++i) {
-      size_t diagonal = row[0];
+      two_above = std::exchange(above, row);
       row[0] = i;
       for (size_t j = 1; j <= candidate.size(); ++j) {
-        const size_t substitute = diagonal + (name[i - 1] != candidate[j - 1]);
-        diagonal = row[j];
-        row[j] = std::min({row[j] + 1, row[j - 1] + 1, substitute});
+        row[j] = std::min({above[j] + 1, row[j - 1] + 1, above[j - 1] + (name[i - 1] != candidate[j - 1])});
+        if (i > 1 && j > 1 && name[i - 1] == candidate[j - 2] && name[i - 2] == candidate[j - 1])
+          row[j] = std::min(row[j], two_above[j - 2] + 1);
       }
     }
-    if (row.back() < best_distance) {
+    // A name of which no letter stays is another name.
+    if (row.back() < best_distance && row.back() < std::max(name.size(), candidate.size())) {
       best_distance = row.back();
       best = candidate;
     }

@@ -251,7 +251,8 @@ class Builder {
         (op.params.empty() || decl.weight_axes.size() != op.params[0].axes.size()))
       fail(decl.at,
            what + " says of " + std::to_string(decl.weight_axes.size()) + " weight axes how they split",
-           op.params.empty() ? of + " has no weight" : "one entry for each of " + op.params_text);
+           op.params.empty() ? "none, since " + of + " has no weight"
+                             : "one entry for each of " + op.params_text);
     if (!decl.weight_of.empty() && op.params.empty())
       fail(decl.at, what + " reads the weight of '" + decl.weight_of + "', yet " + of + " has none",
            "an op with a weight");
@@ -291,7 +292,13 @@ class Builder {
            base::did_you_mean(slot, known));
       return nullptr;
     }
-    Result<const spec::Component*> component = library_.component(named ? *named : fill, model_, at);
+    // The place that chose the component, where the model or a layer rule did.
+    base::Span chosen_at = at;
+    if (named)
+      chosen_at = *model_.place_of(fill);
+    else if (group >= 0 && fill != slot)
+      chosen_at = rule_at_[group];
+    Result<const spec::Component*> component = library_.component(named ? *named : fill, model_, chosen_at);
     if (!component) {
       base::append(faults_, component.faults());
       return nullptr;
@@ -299,7 +306,7 @@ class Builder {
     const std::string& role = (*component)->role;
     const auto info = library_.roles().find(role);
     if (role != slot && (info == library_.roles().end() || info->second.fills != slot)) {
-      fail((*component)->at,
+      fail(chosen_at,
            "component '" + (*component)->name + "' of role '" + role + "' stands in slot '" + slot + "'",
            "a component whose role fills '" + slot + "'");
       return nullptr;
@@ -345,6 +352,13 @@ class Builder {
       }
       made.copies_value = static_cast<int64_t>(value->num);
     }
+    for (int around = call; around >= 0; around = tree_.calls[around].parent)
+      if (tree_.calls[around].stored == component) {
+        fail(decl.target_at,
+             "component '" + component->name + "' calls itself through node '" + decl.name + "'",
+             "a component that does not contain itself");
+        return kFailed;
+      }
     return expand(std::move(made), component, decl.dims, scope, decl.at, depth);
   }
 
@@ -355,7 +369,7 @@ class Builder {
     made.component = component;
     if (tree_.phase == Phase::kDecode && !component->decode_variant.empty()) {
       Result<const spec::Component*> variant =
-          library_.component(component->decode_variant, model_, component->at);
+          library_.component(component->decode_variant, model_, component->decode_variant_at);
       if (!variant) {
         base::append(faults_, variant.faults());
         return kFailed;
@@ -400,6 +414,7 @@ class Builder {
     for (const spec::CacheEntry& entry : walked.cache) {
       if (!holds(entry.when, scope)) continue;
       const auto it = names.find(entry.node);
+      if (it != names.end() && it->second.failed) continue;
       if (it == names.end() || !it->second.present()) {
         std::vector<std::string> known;
         for (const NodeDecl& decl : walked.graph) known.push_back(decl.name);
@@ -435,6 +450,7 @@ class Builder {
   std::vector<int> schedule(const spec::StackDecl& stack, int64_t repeat) {
     std::vector<int> rule_of(static_cast<size_t>(repeat), stack.layers.empty() ? 0 : -1);
     int64_t counted = 0;
+    const size_t before = faults_.size();
     for (size_t r = 0; r < stack.layers.size(); ++r) {
       const spec::LayerRule& rule = stack.layers[r];
       const auto claim = [&](int64_t layer) {
@@ -493,7 +509,7 @@ class Builder {
           break;
       }
     }
-    for (int64_t layer = 0; layer < repeat; ++layer)
+    for (int64_t layer = 0; layer < repeat && faults_.size() == before; ++layer)
       if (rule_of[static_cast<size_t>(layer)] < 0) {
         fail(stack.at, "no rule of stack '" + stack.name + "' fits layer " + std::to_string(layer),
              "a rule for every layer", "end the list with {rest: true, ...}");
@@ -567,7 +583,10 @@ class Builder {
     int64_t first_index = 0;
     if (!stack.first_index.empty()) {
       const std::optional<expr::Rational> first = number(stack.first_index, -1);
-      if (!first || !first->is_integer() || first->num < 0 || first->num > 1'000'000) return kFailed;
+      if (first && (!first->is_integer() || first->num < 0 || first->num > 1'000'000))
+        fail(stack.first_index.at(), "stack '" + stack.name + "' starts at index " + expr::to_string(*first),
+             "a whole number from 0 to 1,000,000");
+      if (!faults_.empty()) return kFailed;
       first_index = static_cast<int64_t>(first->num);
     }
     const std::vector<int> rule_of = schedule(stack, layers);
@@ -593,6 +612,7 @@ class Builder {
                                   group.label.empty() ? std::to_string(rule + 1) : group.label);
       fills_.push_back(own ? own->fills : std::vector<std::pair<std::string, std::string>>{});
       asked_.emplace_back();
+      rule_at_.push_back(own ? own->at : stack.at);
 
       const std::string* block = model_.component_of(stack.block.empty() ? "block" : stack.block);
       Result<const spec::Component*> component =
@@ -639,6 +659,7 @@ class Builder {
   SpecTree tree_;
   std::vector<std::vector<std::pair<std::string, std::string>>> fills_;  // per group
   std::vector<std::vector<std::string>> asked_;                          // per group, the slots of its block
+  std::vector<base::Span> rule_at_;                                      // per group
   Faults faults_;
 };
 

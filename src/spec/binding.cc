@@ -148,6 +148,14 @@ class Binder {
       const Json* at = root.empty() ? config_.get() : descend(*config_, root);
       if (!at || !at->is_object()) continue;
       for (const auto& [key, unused] : at->items()) present.push_back(key);
+      for (const std::string& key : dim.config_keys)
+        if (at->contains(key)) {
+          faults.push_back(fault_at(dim.at,
+                                    "config." + (root.empty() ? "" : root + ".") + key +
+                                        " is null, which dim '" + dim.name + "' reads",
+                                    "a number", "state a default if null means one"));
+          return;
+        }
       where += (where.empty() ? "" : ", then ") + (root.empty() ? std::string("the top level") : "'" + root + "'");
     }
     faults.push_back(fault_at(dim.at, "config.json has no " + keys + "', which dim '" + dim.name + "' reads",

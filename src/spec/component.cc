@@ -187,6 +187,9 @@ NodeDecl parse_node(const Yaml& node, const std::string& name, const base::Span&
   reader.finish();
   if (!out.active.empty() && out.copies.empty())
     faults.push_back(fault_at(name_at, what + " has 'active' without 'copies'", "copies: how many stand side by side"));
+  else if (!out.active.empty() && out.split.empty())
+    faults.push_back(fault_at(name_at, what + " has 'active' without 'split'",
+                              "split: tokens, so that each copy works on its share of them"));
   return out;
 }
 
@@ -208,6 +211,7 @@ Result<Component> parse_component(const Yaml& root, const std::string& name) {
         out.cache.push_back(parse_cache_entry(item, faults));
     inner.finish();
   }
+  if (const Yaml* variant = reader.get("decode_variant")) out.decode_variant_at = variant->at;
   out.decode_variant = reader.text("decode_variant");
   out.variant_of = reader.text("variant_of");
   for (const base::YamlEntry& entry : reader.map("custom_ops", "a map of op names to rows"))

@@ -104,6 +104,7 @@ struct Component {
   std::string cache_family;
   std::vector<CacheEntry> cache;
   std::string decode_variant;
+  base::Span decode_variant_at;
   std::string variant_of;
   std::vector<NodeDecl> graph;
   std::vector<Op> custom_ops;

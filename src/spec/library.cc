@@ -167,12 +167,14 @@ Result<std::shared_ptr<Library>> Library::from_texts(const std::map<std::string,
     std::vector<std::string> seen = {name};
     for (std::string parent = extends[name]; !parent.empty(); parent = extends[parent]) {
       const auto it = library->adapters_.find(parent);
-      if (it == library->adapters_.end() || std::ranges::find(seen, parent) != seen.end()) {
-        faults.push_back(fault_at(
-            {std::make_shared<base::SourceText>(base::SourceText{"specs/adapters/" + name + ".yaml", {}}), 0,
-             0, 0},
-            "extends '" + parent + "', which is unknown or extends it in turn",
-            "one of " + joined(names_of(library->adapters_))));
+      const bool looped = std::ranges::find(seen, parent) != seen.end();
+      if (it == library->adapters_.end() || looped) {
+        const std::vector<std::string> known = names_of(library->adapters_);
+        faults.push_back(fault_at(library->adapters_.at(seen.back()).extends_at,
+                                  "adapter '" + seen.back() + "' extends '" + parent + "', " +
+                                      (looped ? "which extends it in turn" : "which is unknown"),
+                                  looped ? "a chain with an end" : "one of " + joined(known),
+                                  looped ? std::string() : base::did_you_mean(parent, known)));
         break;
       }
       seen.push_back(parent);

@@ -232,6 +232,12 @@ const std::string* Model::component_of(std::string_view slot) const {
   return nullptr;
 }
 
+const base::Span* Model::place_of(std::string_view slot) const {
+  for (size_t i = 0; i < components.size(); ++i)
+    if (components[i].first == slot) return &component_places[i];
+  return nullptr;
+}
+
 Result<Model> parse_model(const Yaml& root, const std::string& name) {
   Faults faults;
   Reader reader(root, "model '" + name + "'", faults);
@@ -245,9 +251,11 @@ Result<Model> parse_model(const Yaml& root, const std::string& name) {
     inner.finish();
   }
   if (reader.has("config_roots")) out.config_roots = reader.texts("config_roots");
-  for (const base::YamlEntry& entry : reader.map("components", "a map of slots to component names"))
+  for (const base::YamlEntry& entry : reader.map("components", "a map of slots to component names")) {
     out.components.emplace_back(
         entry.key, internal::read_text(entry.value, "the component of slot '" + entry.key + "'", faults));
+    out.component_places.push_back(entry.value.at);
+  }
   for (const base::YamlEntry& entry : reader.map("dims", "a map of dim names to formulas"))
     out.dims.push_back(parse_dim(entry, faults));
   for (const Yaml& item : reader.list("model", "a list of nodes and stacks")) {
@@ -298,6 +306,7 @@ Result<Adapter> parse_adapter(const Yaml& root, const std::string& name, std::st
   Adapter out;
   out.name = name;
   *extends = reader.text("extends");
+  if (const Yaml* parent = reader.get("extends")) out.extends_at = parent->at;
   reader.require("paths", "a map of canonical module paths to checkpoint paths");
   for (const base::YamlEntry& entry :
        reader.map("paths", "a map of canonical module paths to checkpoint paths")) {

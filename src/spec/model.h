@@ -117,6 +117,7 @@ struct Model {
   std::vector<std::string> model_types;
   std::vector<std::string> config_roots = {""};
   std::vector<std::pair<std::string, std::string>> components;
+  std::vector<base::Span> component_places;  // of each row above
   std::vector<DimDecl> dims;
   std::vector<ModelEntry> entries;
   QuantContext quant;
@@ -128,6 +129,7 @@ struct Model {
   std::string note;
 
   const std::string* component_of(std::string_view slot) const;
+  const base::Span* place_of(std::string_view slot) const;  // where `components` fills it
 };
 
 base::Result<Model> parse_model(const base::Yaml& root, const std::string& name);
@@ -143,6 +145,7 @@ struct AdapterRule {
 
 struct Adapter {
   std::string name;
+  base::Span extends_at;
   std::vector<AdapterRule> rules;
 };
 

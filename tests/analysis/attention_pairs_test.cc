@@ -1,0 +1,73 @@
+// (query, key) pairs that a mask lets through, against loops that count them one by one.
+#include <gtest/gtest.h>
+
+#include "analysis/walk.h"
+
+namespace archlight::analysis {
+namespace {
+
+using expr::Expr;
+using expr::ExprPool;
+using expr::Rational;
+
+// Query i of s ends up at position t - s + i of the context, and sees itself and what came before, at most
+// `window`.
+int64_t counted(int s, int t, bool causal, std::optional<int> window) {
+  int64_t pairs = 0;
+  for (int query = t - s; query < t; ++query)
+    for (int key = 0; key < t; ++key) {
+      if (causal && key > query) continue;
+      if (causal && window && query - key >= *window) continue;
+      ++pairs;
+    }
+  return pairs;
+}
+
+TEST(AttentionPairs, NumbersMatchCounting) {
+  ExprPool pool;
+  for (int t = 1; t <= 12; ++t)
+    for (int s = 1; s <= t; ++s) {
+      const auto value = [&](bool causal, std::optional<int> window) {
+        const std::optional<Expr> w = window ? std::optional(pool.constant(*window)) : std::nullopt;
+        return attention_pairs(pool, pool.constant(s), pool.constant(t), causal, w).integer();
+      };
+      EXPECT_EQ(value(false, std::nullopt), std::optional<base::Int128>(counted(s, t, false, std::nullopt)));
+      EXPECT_EQ(value(true, std::nullopt), std::optional<base::Int128>(counted(s, t, true, std::nullopt)))
+          << s << " of " << t;
+      for (int window = 1; window <= 14; ++window)
+        EXPECT_EQ(value(true, window), std::optional<base::Int128>(counted(s, t, true, window)))
+            << s << " of " << t << ", window " << window;
+    }
+}
+
+TEST(AttentionPairs, FormulasMatchCounting) {
+  ExprPool pool;
+  const Expr s = pool.symbol("s"), t = pool.symbol("t"), w = pool.symbol("w");
+  const Expr causal = attention_pairs(pool, s, t, true, std::nullopt),
+             windowed = attention_pairs(pool, s, t, true, w);
+  // Simplifying keeps the value, and the same formula serves prefill (s = t) and decode (s = 1).
+  for (const Expr& formula : {windowed, expr::simplify(windowed)})
+    for (int tv = 1; tv <= 9; ++tv)
+      for (int sv = 1; sv <= tv; ++sv)
+        for (int wv = 1; wv <= 11; ++wv) {
+          const auto value_of = [&](std::string_view name) -> std::optional<Rational> {
+            return Rational{name == "s" ? sv : name == "t" ? tv : wv, 1};
+          };
+          EXPECT_EQ(*expr::evaluate(formula, value_of), (Rational{counted(sv, tv, true, wv), 1}))
+              << sv << " " << tv << " " << wv;
+          if (wv == 1)
+            EXPECT_EQ(*expr::evaluate(causal, value_of), (Rational{counted(sv, tv, true, std::nullopt), 1}));
+        }
+}
+
+// Half of the square and the diagonal; a decode step sees every key once.
+TEST(AttentionPairs, ClosedForms) {
+  ExprPool pool;
+  const Expr s = pool.symbol("s"), t = pool.symbol("t");
+  EXPECT_TRUE(expr::same_value(attention_pairs(pool, s, s, true, std::nullopt), s * (s + 1) / 2));
+  EXPECT_TRUE(expr::same_value(attention_pairs(pool, pool.constant(1), t, true, std::nullopt), t));
+  EXPECT_TRUE(expr::same_value(attention_pairs(pool, s, t, false, std::nullopt), s * t));
+}
+
+}  // namespace
+}  // namespace archlight::analysis
