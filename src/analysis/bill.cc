@@ -305,12 +305,12 @@ std::vector<SymbolValue> bill_symbols(const Bill& bill) {
   std::vector<SymbolValue> out = symbol_values(*bill.prefill);
   out.insert(out.end(), bill.storage.scheme_values.begin(), bill.storage.scheme_values.end());
   std::map<base::Dtype, std::string> widths;
-  widths.emplace(bill.decode_traffic.kv_dtype, "the cache: " + bill.decode_traffic.kv_dtype_origin);
   widths.emplace(bill.storage.plain_dtype, bill.storage.plain_dtype_origin);
   for (const StoredTensor& tensor : bill.storage.tensors)
     widths.emplace(tensor.dtype, tensor.scheme == "none"
                                      ? "stored by " + tensor.name
                                      : "scheme " + tensor.scheme + ", " + bill.storage.declared_origin);
+  widths.emplace(bill.decode_traffic.kv_dtype, "the cache: " + bill.decode_traffic.kv_dtype_origin);
   for (const auto& [dtype, origin] : widths)
     out.push_back({"bytes_" + std::string(base::dtype_name(dtype)),
                    *expr::make_rational(base::dtype_bits(dtype), 8), origin});

@@ -219,7 +219,6 @@ class Walker {
     }
 
     // Operands: plain names first, expressions once every plain name is bound.
-    Expr rest_product;
     std::vector<std::pair<std::string_view, Shape>> rests;
     std::vector<std::tuple<const spec::AxisPattern*, Expr, size_t>> expressions;
     for (size_t o = 0; o < op.operands.size(); ++o) {

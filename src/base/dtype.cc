@@ -35,7 +35,9 @@ constexpr Row kRows[] = {
     {Dtype::kC64, "C64", 64, "complex64"},
 };
 
-const Row& row(Dtype dtype) { return kRows[static_cast<size_t>(dtype)]; }
+const Row& row(Dtype dtype) {
+  return kRows[static_cast<size_t>(dtype)];
+}
 
 constexpr bool in_order() {
   for (size_t i = 0; i < std::size(kRows); ++i)
@@ -46,7 +48,9 @@ static_assert(in_order(), "kRows follows the order of Dtype");
 
 }  // namespace
 
-std::string_view dtype_name(Dtype dtype) { return row(dtype).name; }
+std::string_view dtype_name(Dtype dtype) {
+  return row(dtype).name;
+}
 
 std::optional<Dtype> dtype_from_name(std::string_view name) {
   for (const Row& candidate : kRows)
@@ -61,6 +65,8 @@ std::optional<Dtype> dtype_from_torch_name(std::string_view name) {
   return std::nullopt;
 }
 
-int dtype_bits(Dtype dtype) { return row(dtype).bits; }
+int dtype_bits(Dtype dtype) {
+  return row(dtype).bits;
+}
 
 }  // namespace archlight::base

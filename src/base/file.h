@@ -26,7 +26,8 @@ Result<std::vector<std::string>> list_files(const std::string& folder);
 Result<std::vector<std::string>> list_folders(const std::string& folder);
 
 // zstd, whole buffers. Decompression stops with a fault past `max_bytes`.
-Result<std::string> zstd_decompress(std::string_view bytes, const std::string& name, uint64_t max_bytes = uint64_t{1} << 30);
+Result<std::string> zstd_decompress(std::string_view bytes, const std::string& name,
+                                    uint64_t max_bytes = uint64_t{1} << 30);
 std::string zstd_compress(std::string_view bytes, int level = 19);
 
 // The folder that holds specs/ and snapshots/: $ARCHLIGHT_HOME, or the nearest ancestor of the running program

@@ -6,7 +6,9 @@ namespace archlight::base {
 
 namespace {
 constexpr Int128 kMin = static_cast<Int128>(UInt128{1} << 127);
-UInt128 magnitude(Int128 value) { return value < 0 ? UInt128{0} - static_cast<UInt128>(value) : static_cast<UInt128>(value); }
+UInt128 magnitude(Int128 value) {
+  return value < 0 ? UInt128{0} - static_cast<UInt128>(value) : static_cast<UInt128>(value);
+}
 }  // namespace
 
 std::optional<Int128> checked_add(Int128 a, Int128 b) {
@@ -97,13 +99,16 @@ std::optional<Int128> parse_int128(std::string_view text) {
   for (char c : text) {
     if (c < '0' || c > '9') return std::nullopt;
     const std::optional<Int128> scaled = checked_mul(out, 10);
-    const std::optional<Int128> next = scaled ? (negative ? checked_sub(*scaled, c - '0') : checked_add(*scaled, c - '0')) : std::nullopt;
+    const std::optional<Int128> next =
+        scaled ? (negative ? checked_sub(*scaled, c - '0') : checked_add(*scaled, c - '0')) : std::nullopt;
     if (!next) return std::nullopt;
     out = *next;
   }
   return out;
 }
 
-double to_double(Int128 value) { return static_cast<double>(value); }
+double to_double(Int128 value) {
+  return static_cast<double>(value);
+}
 
 }  // namespace archlight::base

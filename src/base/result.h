@@ -25,10 +25,11 @@ class [[nodiscard]] Result {
 
   T& value() & { return std::get<0>(state_); }
   const T& value() const& { return std::get<0>(state_); }
-  T&& value() && { return std::get<0>(std::move(state_)); }
+  // By value, so that a part of a temporary result can be kept.
+  T value() && { return std::get<0>(std::move(state_)); }
   T& operator*() & { return value(); }
   const T& operator*() const& { return value(); }
-  T&& operator*() && { return std::move(*this).value(); }
+  T operator*() && { return std::move(*this).value(); }
   T* operator->() { return &value(); }
   const T* operator->() const { return &value(); }
 
@@ -41,6 +42,8 @@ class [[nodiscard]] Result {
 // A check that yields nothing but faults; empty means it passed.
 using Faults = std::vector<Diagnostic>;
 
-inline void append(Faults& to, const Faults& from) { to.insert(to.end(), from.begin(), from.end()); }
+inline void append(Faults& to, const Faults& from) {
+  to.insert(to.end(), from.begin(), from.end());
+}
 
 }  // namespace archlight::base

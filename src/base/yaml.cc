@@ -31,10 +31,12 @@ class Builder : public YAML::EventHandler {
     put(std::move(node));
   }
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
-    faults.push_back(fault_at(span(mark), "an alias ('*name')", "the value itself", "write it out: specs name a place for every value"));
+    faults.push_back(fault_at(span(mark), "an alias ('*name')", "the value itself",
+                              "write it out: specs name a place for every value"));
     throw Stop();
   }
-  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, const std::string& value) override {
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& value) override {
     Yaml node;
     node.kind = Yaml::Kind::kScalar;
     node.text = value;
@@ -44,11 +46,13 @@ class Builder : public YAML::EventHandler {
     if (!node.quoted && (value == "~" || value == "null")) node.kind = Yaml::Kind::kNull;
     put(std::move(node));
   }
-  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor, YAML::EmitterStyle::value) override {
+  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override {
     open(mark, anchor, Yaml::Kind::kSequence);
   }
   void OnSequenceEnd() override { close(); }
-  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor, YAML::EmitterStyle::value) override {
+  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
     open(mark, anchor, Yaml::Kind::kMap);
   }
   void OnMapEnd() override { close(); }
@@ -64,11 +68,14 @@ class Builder : public YAML::EventHandler {
     std::set<std::string, std::less<>> seen;
   };
 
-  Span span(const YAML::Mark& mark, int length = 1) const { return {source_, mark.line + 1, mark.column + 1, length}; }
+  Span span(const YAML::Mark& mark, int length = 1) const {
+    return {source_, mark.line + 1, mark.column + 1, length};
+  }
 
   void refuse_anchor(const Span& at, YAML::anchor_t anchor) {
     if (anchor == 0) return;
-    faults.push_back(fault_at(at, "an anchor ('&name')", "a plain value", "write values out: specs name a place for every value"));
+    faults.push_back(fault_at(at, "an anchor ('&name')", "a plain value",
+                              "write values out: specs name a place for every value"));
     throw Stop();
   }
 
@@ -111,7 +118,8 @@ class Builder : public YAML::EventHandler {
       top.key = node.text;
       top.key_at = node.at;
       if (!top.seen.insert(node.text).second)
-        faults.push_back(fault_at(node.at, "the key '" + node.text + "' stands twice in one map", "each key once", "remove one of the two"));
+        faults.push_back(fault_at(node.at, "the key '" + node.text + "' stands twice in one map",
+                                  "each key once", "remove one of the two"));
     } else {
       top.has_key = false;
       top.node.entries.push_back({std::move(top.key), top.key_at, std::move(node)});
@@ -139,10 +147,14 @@ std::vector<std::string> Yaml::keys() const {
 
 std::string Yaml::describe() const {
   switch (kind) {
-    case Kind::kNull: return "nothing";
-    case Kind::kScalar: return "'" + text + "'";
-    case Kind::kSequence: return "a list";
-    case Kind::kMap: return "a map";
+    case Kind::kNull:
+      return "nothing";
+    case Kind::kScalar:
+      return "'" + text + "'";
+    case Kind::kSequence:
+      return "a list";
+    case Kind::kMap:
+      return "a map";
   }
   return {};
 }
@@ -152,14 +164,17 @@ Diagnostic fault_at(const Span& at, std::string wrong, std::string expected, std
 }
 
 Result<Yaml> parse_yaml(std::shared_ptr<const SourceText> source) {
-  if (source->text.size() > (1 << 20)) return fault_at({source, 0, 0, 0}, "holds more than 1 MiB", "a spec file");
+  if (source->text.size() > (1 << 20))
+    return fault_at({source, 0, 0, 0}, "holds more than 1 MiB", "a spec file");
   Builder builder(source);
   try {
     std::istringstream stream(source->text);
     YAML::Parser parser(stream);
-    if (!parser.HandleNextDocument(builder)) return fault_at({source, 1, 1, 1}, "the file is empty", "a YAML document");
+    if (!parser.HandleNextDocument(builder))
+      return fault_at({source, 1, 1, 1}, "the file is empty", "a YAML document");
   } catch (const YAML::Exception& error) {
-    builder.faults.push_back(fault_at({source, error.mark.line + 1, error.mark.column + 1, 1}, "not valid YAML: " + error.msg));
+    builder.faults.push_back(
+        fault_at({source, error.mark.line + 1, error.mark.column + 1, 1}, "not valid YAML: " + error.msg));
   } catch (const Builder::Stop&) {
   }
   if (!builder.faults.empty()) return builder.faults;

@@ -19,7 +19,7 @@ struct YamlEntry;
 struct Yaml {
   enum class Kind { kNull, kScalar, kSequence, kMap };
   Kind kind = Kind::kNull;
-  std::string text;   // of a scalar
+  std::string text;     // of a scalar
   bool quoted = false;  // a quoted scalar is text even when it reads like a number
   std::vector<Yaml> items;
   std::vector<YamlEntry> entries;  // in written order

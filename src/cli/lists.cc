@@ -22,14 +22,14 @@ int models(const Options& options, std::ostream& out, std::ostream& err) {
   Options offline = options;
   offline.offline = true;
   Json rows = Json::array();
-  std::vector<std::vector<std::string>> lines;
+  std::vector<std::vector<std::string>> lines, others;
   for (const truth::SnapshotInfo& info : *snapshots) {
     Json row = {{"snapshot", info.name}, {"repo", info.repo}, {"level", truth::level_name(info.level)}};
     base::Result<std::shared_ptr<const Session>> session = open_session(info.name, offline, *library);
     if (!session) {
       const std::string why = session.faults()[0].wrong;
       row["missing"] = why;
-      lines.push_back({info.name, "-", std::string(truth::level_name(info.level)), "", "", why});
+      others.push_back({info.name, why});
     } else {
       const guard::Report& report = (*session)->report;
       row["spec"] = (*session)->binding->model->name;
@@ -57,7 +57,9 @@ int models(const Options& options, std::ostream& out, std::ostream& err) {
   if (options.json)
     print_json(out, {{"schema", "archlight.models/1"}, {"models", rows}});
   else
-    out << table({"model", "spec", "evidence", ">parameters", ">KV B/token", ""}, lines);
+    out << table({"model", "spec", "evidence", ">parameters", ">KV B/token", ""}, lines) << "\n"
+        << others.size() << " more without a bill:\n"
+        << table({"", ""}, others, "  ");
   return kVerified;
 }
 

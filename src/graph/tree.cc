@@ -589,10 +589,19 @@ class Builder {
       if (!faults_.empty()) return kFailed;
       first_index = static_cast<int64_t>(first->num);
     }
-    const std::vector<int> rule_of = schedule(stack, layers);
+    std::vector<int> rule_of = schedule(stack, layers);
     if (!faults_.empty()) return kFailed;
 
     // Rules with equal fills make one group; groups stand in the order of their first layer.
+    for (int& rule : rule_of)
+      for (int earlier = 0; earlier < rule; ++earlier) {
+        const spec::LayerRule &a = stack.layers[static_cast<size_t>(earlier)],
+                              &b = stack.layers[static_cast<size_t>(rule)];
+        if (a.fills == b.fills && a.dims.empty() && b.dims.empty()) {
+          rule = earlier;
+          break;
+        }
+      }
     std::vector<int> order;
     for (int rule : rule_of)
       if (std::ranges::find(order, rule) == order.end()) order.push_back(rule);

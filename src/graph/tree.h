@@ -62,11 +62,11 @@ struct Node {
   int group = -1;  // -1 outside stacks
   int scope = -1;
   std::vector<NodeId> in;
-  const spec::CacheEntry* cache = nullptr;     // this node's value is kept for decode
-  const spec::NodeDecl* weight_base = nullptr; // whose stored weight it reads, when not its own
+  const spec::CacheEntry* cache = nullptr;      // this node's value is kept for decode
+  const spec::NodeDecl* weight_base = nullptr;  // whose stored weight it reads, when not its own
   const spec::Op* weight_base_op = nullptr;
-  std::string weight_path;                     // module path of that weight
-  std::string apart;                           // counted apart from the main model
+  std::string weight_path;  // module path of that weight
+  std::string apart;        // counted apart from the main model
 };
 
 // Layers of one stack that are alike.
@@ -81,8 +81,8 @@ struct Group {
 };
 
 struct Step {
-  int group = -1;        // a group, or
-  NodeId node = kNone;   // a single op
+  int group = -1;       // a group, or
+  NodeId node = kNone;  // a single op
 };
 
 // A count that no dim of the spec names, such as how many layers of a config list are of one kind.

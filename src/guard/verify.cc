@@ -77,6 +77,11 @@ class Verifier {
     run.faults += static_cast<int64_t>(faults.size());
     for (base::Diagnostic fault : faults) {
       if (fault.guard.empty()) fault.guard = name;
+      // One fault met again in another evaluation is one fault.
+      const std::string text = fault.message();
+      if (std::ranges::any_of(report_.faults,
+                              [&](const base::Diagnostic& known) { return known.message() == text; }))
+        continue;
       report_.faults.push_back(std::move(fault));
     }
   }

@@ -41,7 +41,8 @@ std::optional<Rational> exact(const Json& value) {
     for (int places = 0; places <= 12; ++places) {
       const double scale = std::pow(10.0, places);
       const double rounded = std::round(number * scale);
-      if (rounded / scale == number) return expr::make_rational(static_cast<base::Int128>(rounded), static_cast<base::Int128>(scale));
+      if (rounded / scale == number)
+        return expr::make_rational(static_cast<base::Int128>(rounded), static_cast<base::Int128>(scale));
     }
   }
   return std::nullopt;
@@ -78,12 +79,20 @@ class Binder {
       std::string full;
       const Json* found = config_value(model_, *config_, key, &full);
       if (!found) continue;
-      if (!dim.is.empty()) return BoundDim{dim.name, {found->is_string() && found->get<std::string>() == dim.is ? 1 : 0, 1}, "config." + full + " == '" + dim.is + "'"};
+      if (!dim.is.empty())
+        return BoundDim{dim.name,
+                        {found->is_string() && found->get<std::string>() == dim.is ? 1 : 0, 1},
+                        "config." + full + " == '" + dim.is + "'"};
       // A list binds to its length, as in a per-layer list that a stack repeats over.
-      if (found->is_array()) return BoundDim{dim.name, {static_cast<base::Int128>(found->size()), 1}, "config." + full + ", its length"};
+      if (found->is_array())
+        return BoundDim{
+            dim.name, {static_cast<base::Int128>(found->size()), 1}, "config." + full + ", its length"};
       const std::optional<Rational> number = exact(*found);
       if (!number) {
-        faults.push_back(fault_at(dim.at, "config." + full + " is " + found->dump().substr(0, 80) + ", which dim '" + dim.name + "' reads", "a number"));
+        faults.push_back(fault_at(
+            dim.at,
+            "config." + full + " is " + found->dump().substr(0, 80) + ", which dim '" + dim.name + "' reads",
+            "a number"));
         return std::nullopt;
       }
       return BoundDim{dim.name, *number, "config." + full};
@@ -98,8 +107,10 @@ class Binder {
     std::optional<Rational> number = evaluate(dim, formula);
     if (!number) return std::nullopt;
     std::string origin = formula.names().empty() ? "stated in the spec" : formula.text();
-    if (defaulted) origin = formula.text() + ", since config." + dim.config_keys[0] + " is absent: " + dim.source;
-    else if (!dim.source.empty()) origin += ": " + dim.source;
+    if (defaulted)
+      origin = formula.text() + ", since config." + dim.config_keys[0] + " is absent: " + dim.source;
+    else if (!dim.source.empty())
+      origin += ": " + dim.source;
     return BoundDim{dim.name, *number, origin};
   }
 
@@ -111,7 +122,10 @@ class Binder {
         const Json* found = config_value(model_, *config_, name.substr(7));
         const std::optional<Rational> number = found ? exact(*found) : std::nullopt;
         if (!number) {
-          faults.push_back(fault_at(dim.at, "dim '" + dim.name + "' reads " + std::string(name) + ", which the config lacks or which is no number", "a number in config.json"));
+          faults.push_back(fault_at(dim.at,
+                                    "dim '" + dim.name + "' reads " + std::string(name) +
+                                        ", which the config lacks or which is no number",
+                                    "a number in config.json"));
           failed = true;
           return pool.constant(1);
         }
@@ -135,7 +149,10 @@ class Binder {
       std::string fix;
       for (const std::string& name : formula.names())
         if (!index_.contains(name) && !name.starts_with("config.")) fix = base::did_you_mean(name, names);
-      faults.push_back(fault_at(formula.at(), "dim '" + dim.name + "' cannot be evaluated: " + (result.is_error() ? result.error_text() : "it is no number"), "dims and config keys only", fix));
+      faults.push_back(fault_at(formula.at(),
+                                "dim '" + dim.name + "' cannot be evaluated: " +
+                                    (result.is_error() ? result.error_text() : "it is no number"),
+                                "dims and config keys only", fix));
     }
     return number;
   }
@@ -156,11 +173,13 @@ class Binder {
                                     "a number", "state a default if null means one"));
           return;
         }
-      where += (where.empty() ? "" : ", then ") + (root.empty() ? std::string("the top level") : "'" + root + "'");
+      where +=
+          (where.empty() ? "" : ", then ") + (root.empty() ? std::string("the top level") : "'" + root + "'");
     }
-    faults.push_back(fault_at(dim.at, "config.json has no " + keys + "', which dim '" + dim.name + "' reads",
-                              "the key under " + (where.empty() ? std::string("the config") : where),
-                              dim.config_keys.empty() ? std::string() : base::did_you_mean(dim.config_keys[0], present)));
+    faults.push_back(
+        fault_at(dim.at, "config.json has no " + keys + "', which dim '" + dim.name + "' reads",
+                 "the key under " + (where.empty() ? std::string("the config") : where),
+                 dim.config_keys.empty() ? std::string() : base::did_you_mean(dim.config_keys[0], present)));
   }
 
   const Model& model_;
@@ -177,7 +196,8 @@ const BoundDim* Binding::find(std::string_view name) const {
   return it == index.end() ? nullptr : &dims[it->second];
 }
 
-const Json* config_value(const Model& model, const Json& config, std::string_view key, std::string* full_key) {
+const Json* config_value(const Model& model, const Json& config, std::string_view key,
+                         std::string* full_key) {
   for (const std::string& root : model.config_roots) {
     const Json* at = root.empty() ? &config : descend(config, root);
     const Json* found = at ? descend(*at, key) : nullptr;
@@ -188,8 +208,10 @@ const Json* config_value(const Model& model, const Json& config, std::string_vie
   return nullptr;
 }
 
-Result<Binding> bind(const Model& model, std::shared_ptr<const Json> config, std::shared_ptr<const Json> quant_config) {
-  if (!config || !config->is_object()) return fault_at(model.at, "no config.json to bind model '" + model.name + "' from", "a JSON object");
+Result<Binding> bind(const Model& model, std::shared_ptr<const Json> config,
+                     std::shared_ptr<const Json> quant_config) {
+  if (!config || !config->is_object())
+    return fault_at(model.at, "no config.json to bind model '" + model.name + "' from", "a JSON object");
   Binder binder(model, config);
   Binding out;
   out.model = &model;
@@ -210,7 +232,8 @@ Result<Binding> bind(const Model& model, std::shared_ptr<const Json> config, std
     out.dtype_origin = "config." + full;
   }
   std::string full;
-  if (const Json* found = config_value(model, *config, "quantization_config", &full); found && found->is_object()) {
+  if (const Json* found = config_value(model, *config, "quantization_config", &full);
+      found && found->is_object()) {
     out.quant_declaration = found;
     out.quant_origin = "config." + full;
   } else if (quant_config && quant_config->is_object()) {

@@ -24,7 +24,8 @@ namespace archlight::spec {
 struct BoundDim {
   std::string name;
   expr::Rational value;
-  std::string origin;  // "config.num_attention_heads", "d_model // n_heads, the default of ...", "stated in the spec"
+  std::string
+      origin;  // "config.num_attention_heads", "d_model // n_heads, the default of ...", "stated in the spec"
 };
 
 struct Binding {
@@ -42,8 +43,10 @@ struct Binding {
 };
 
 // A config value under the model's roots; null when absent. `full_key` gets the key with its root.
-const base::Json* config_value(const Model& model, const base::Json& config, std::string_view key, std::string* full_key = nullptr);
+const base::Json* config_value(const Model& model, const base::Json& config, std::string_view key,
+                               std::string* full_key = nullptr);
 
-base::Result<Binding> bind(const Model& model, std::shared_ptr<const base::Json> config, std::shared_ptr<const base::Json> quant_config);
+base::Result<Binding> bind(const Model& model, std::shared_ptr<const base::Json> config,
+                           std::shared_ptr<const base::Json> quant_config);
 
 }  // namespace archlight::spec

@@ -35,7 +35,9 @@ Operand parse_operand(const Yaml& node, Faults& faults) {
   while (true) {
     const size_t bar = rest.find('|');
     const std::string_view name = trim(rest.substr(0, bar));
-    if (name.empty()) faults.push_back(fault_at(node.at, "an empty name in '" + node.text + "'", "a name, or 'a | b' for the first that exists"));
+    if (name.empty())
+      faults.push_back(fault_at(node.at, "an empty name in '" + node.text + "'",
+                                "a name, or 'a | b' for the first that exists"));
     out.alternatives.emplace_back(name);
     if (bar == std::string_view::npos) return out;
     rest.remove_prefix(bar + 1);
@@ -62,7 +64,8 @@ std::vector<WeightAxis> parse_weight_axes(const Yaml& node, const std::string& w
     axis.fit = reader.text("fit");
     reader.finish();
     if (item.is_map() && axis.replicated == !axis.world.empty())
-      faults.push_back(fault_at(item.at, "a weight axis is neither replicated nor split, or both", "{replicated: true} or {world: NAME, parts: FORMULA}"));
+      faults.push_back(fault_at(item.at, "a weight axis is neither replicated nor split, or both",
+                                "{replicated: true} or {world: NAME, parts: FORMULA}"));
     out.push_back(std::move(axis));
   }
   return out;
@@ -79,7 +82,8 @@ CacheEntry parse_cache_entry(const Yaml& node, Faults& faults) {
   const expr::Formula window_formula = reader.formula("window"), ratio_formula = reader.formula("ratio");
   const bool fixed = reader.flag("fixed");
   if (window + ratio + fixed > 1)
-    faults.push_back(fault_at(node.at, "a cache entry with two growth laws", "one of window, ratio, fixed, or none for per-token growth"));
+    faults.push_back(fault_at(node.at, "a cache entry with two growth laws",
+                              "one of window, ratio, fixed, or none for per-token growth"));
   if (window) {
     out.growth = CacheEntry::Growth::kWindow;
     out.amount = window_formula;
@@ -95,7 +99,8 @@ CacheEntry parse_cache_entry(const Yaml& node, Faults& faults) {
 
 Op parse_custom_op(const base::YamlEntry& entry, Faults& faults) {
   Reader reader(entry.value, "custom op '" + entry.key + "'", faults);
-  const std::string params = reader.text("params"), flops = reader.text("flops", "0"), shape = reader.required_text("shape");
+  const std::string params = reader.text("params"), flops = reader.text("flops", "0"),
+                    shape = reader.required_text("shape");
   const std::string partial = reader.text("partial", "none"), coupled = reader.text("coupled");
   const std::string unit = reader.text("unit", "vector"), source = reader.required_text("source");
   const std::string holds = reader.text("holds");
@@ -105,12 +110,16 @@ Op parse_custom_op(const base::YamlEntry& entry, Faults& faults) {
                               "a name of its own"));
   OpRow row{entry.key,           params, flops, shape, Partial::kNone, coupled, Unit::kVector,
             Traffic::kReadWrite, source, holds};
-  if (partial == "each") row.partial = Partial::kEach;
-  else if (partial == "together") row.partial = Partial::kTogether;
+  if (partial == "each")
+    row.partial = Partial::kEach;
+  else if (partial == "together")
+    row.partial = Partial::kTogether;
   else if (partial != "none")
     faults.push_back(fault_at(entry.value.at, "partial is '" + partial + "'", "each, together or none"));
-  if (unit == "matmul") row.unit = Unit::kMatmul;
-  else if (unit == "move") row.unit = Unit::kMove;
+  if (unit == "matmul")
+    row.unit = Unit::kMatmul;
+  else if (unit == "move")
+    row.unit = Unit::kMove;
   else if (unit != "vector")
     faults.push_back(fault_at(entry.value.at, "unit is '" + unit + "'", "matmul, vector or move"));
   if (shape.empty()) return {};
@@ -120,9 +129,10 @@ Op parse_custom_op(const base::YamlEntry& entry, Faults& faults) {
     return {};
   }
   if (op->kind == ShapeKind::kSource || op->kind == ShapeKind::kExplicit)
-    faults.push_back(fault_at(entry.value.at, "custom op '" + entry.key + "' is of kind " + std::string(shape_kind_name(op->kind)),
-                              "one of preserve, broadcast, axis_replace, axis_select, axis_concat, contract, permute",
-                              "source and explicit ops are built in, since their map cannot be read off a pattern"));
+    faults.push_back(fault_at(
+        entry.value.at, "custom op '" + entry.key + "' is of kind " + std::string(shape_kind_name(op->kind)),
+        "one of preserve, broadcast, axis_replace, axis_select, axis_concat, contract, permute",
+        "source and explicit ops are built in, since their map cannot be read off a pattern"));
   return std::move(*op);
 }
 
@@ -162,11 +172,14 @@ NodeDecl parse_node(const Yaml& node, const std::string& name, const base::Span&
   target("component", NodeDecl::Target::kComponent);
   target("slot", NodeDecl::Target::kSlot);
   if (targets != 1 && node.is_map())
-    faults.push_back(fault_at(name_at, what + (targets == 0 ? " says neither op, component nor slot" : " says more than one of op, component, slot"),
+    faults.push_back(fault_at(name_at,
+                              what + (targets == 0 ? " says neither op, component nor slot"
+                                                   : " says more than one of op, component, slot"),
                               "exactly one of them"));
   if (const Yaml* in = reader.get("in")) out.in = parse_operands(*in, faults);
   if (const Yaml* dims = reader.get("dims")) out.dims = parse_dims(*dims, what, faults);
-  if (const Yaml* dim = reader.get("dim")) out.dims.push_back({"dim", internal::read_formula(*dim, faults), dim->at});
+  if (const Yaml* dim = reader.get("dim"))
+    out.dims.push_back({"dim", internal::read_formula(*dim, faults), dim->at});
   out.when = reader.formula("when");
   out.bias = reader.formula("bias");
   out.copies = reader.formula("copies");
@@ -178,7 +191,8 @@ NodeDecl parse_node(const Yaml& node, const std::string& name, const base::Span&
   out.path = reader.text("path", name);
   out.mask = reader.text("mask", "causal");
   if (out.mask != "causal" && out.mask != "none")
-    faults.push_back(fault_at(node.find("mask")->at, "mask is '" + out.mask + "'", "causal or none", base::did_you_mean(out.mask, {"causal", "none"})));
+    faults.push_back(fault_at(node.find("mask")->at, "mask is '" + out.mask + "'", "causal or none",
+                              base::did_you_mean(out.mask, {"causal", "none"})));
   out.window = reader.formula("window");
   if (const Yaml* axes = reader.get("weight_axes")) out.weight_axes = parse_weight_axes(*axes, what, faults);
   out.tied_to = reader.text("tied_to");
@@ -186,7 +200,8 @@ NodeDecl parse_node(const Yaml& node, const std::string& name, const base::Span&
   out.src = reader.text("src");
   reader.finish();
   if (!out.active.empty() && out.copies.empty())
-    faults.push_back(fault_at(name_at, what + " has 'active' without 'copies'", "copies: how many stand side by side"));
+    faults.push_back(
+        fault_at(name_at, what + " has 'active' without 'copies'", "copies: how many stand side by side"));
   else if (!out.active.empty() && out.split.empty())
     faults.push_back(fault_at(name_at, what + " has 'active' without 'split'",
                               "split: tokens, so that each copy works on its share of them"));

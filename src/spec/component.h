@@ -50,9 +50,9 @@ struct Operand {
 
 struct WeightAxis {
   bool replicated = false;
-  std::string world;     // which parallel world splits it
-  expr::Formula parts;   // into how many units at most
-  std::string fit;       // what happens when parts do not divide evenly
+  std::string world;    // which parallel world splits it
+  expr::Formula parts;  // into how many units at most
+  std::string fit;      // what happens when parts do not divide evenly
 };
 
 struct StreamRead {
@@ -121,7 +121,8 @@ struct Component {
 base::Result<Component> parse_component(const base::Yaml& root, const std::string& name);
 
 // One entry of a graph or of a model's top level; shared with model.cc.
-NodeDecl parse_node(const base::Yaml& node, const std::string& name, const base::Span& name_at, base::Faults& faults);
+NodeDecl parse_node(const base::Yaml& node, const std::string& name, const base::Span& name_at,
+                    base::Faults& faults);
 std::vector<Operand> parse_operands(const base::Yaml& node, base::Faults& faults);
 
 }  // namespace archlight::spec

@@ -49,7 +49,7 @@ struct StreamDecl {
   std::string selection;  // "before" or "after"
   std::string chosen;     // "every", "config.KEY", a number of layers, or a list as text
   std::string index;
-  std::string read;       // each, all, concat
+  std::string read;  // each, all, concat
 };
 
 struct LayerRule {

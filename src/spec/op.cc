@@ -9,7 +9,6 @@
 namespace archlight::spec {
 namespace {
 
-using base::Diagnostic;
 using base::fault_at;
 using base::Result;
 
@@ -18,9 +17,11 @@ struct KindRow {
   std::string_view name;
 };
 constexpr KindRow kKinds[] = {
-    {ShapeKind::kPreserve, "preserve"},        {ShapeKind::kBroadcast, "broadcast"},      {ShapeKind::kAxisReplace, "axis_replace"},
-    {ShapeKind::kAxisSelect, "axis_select"},   {ShapeKind::kAxisConcat, "axis_concat"},   {ShapeKind::kContract, "contract"},
-    {ShapeKind::kPermute, "permute"},          {ShapeKind::kSource, "source"},            {ShapeKind::kExplicit, "explicit"},
+    {ShapeKind::kPreserve, "preserve"},        {ShapeKind::kBroadcast, "broadcast"},
+    {ShapeKind::kAxisReplace, "axis_replace"}, {ShapeKind::kAxisSelect, "axis_select"},
+    {ShapeKind::kAxisConcat, "axis_concat"},   {ShapeKind::kContract, "contract"},
+    {ShapeKind::kPermute, "permute"},          {ShapeKind::kSource, "source"},
+    {ShapeKind::kExplicit, "explicit"},
 };
 
 std::string_view trim(std::string_view text) {
@@ -31,7 +32,8 @@ std::string_view trim(std::string_view text) {
 
 bool is_name(std::string_view text) {
   if (text.empty() || !(std::isalpha(static_cast<unsigned char>(text[0])) || text[0] == '_')) return false;
-  return std::ranges::all_of(text, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; });
+  return std::ranges::all_of(text,
+                             [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; });
 }
 
 std::vector<std::string_view> split(std::string_view text, char at) {
@@ -48,7 +50,8 @@ std::vector<std::string_view> split(std::string_view text, char at) {
 Result<std::vector<AxisPattern>> parse_axes(std::string_view text, const base::Span& at) {
   text = trim(text);
   if (text.size() < 2 || text.front() != '[' || text.back() != ']')
-    return fault_at(at, "the shape pattern '" + std::string(text) + "' has no brackets", "axes in brackets, as in [*r,in]");
+    return fault_at(at, "the shape pattern '" + std::string(text) + "' has no brackets",
+                    "axes in brackets, as in [*r,in]");
   std::vector<AxisPattern> axes;
   const std::string_view inside = trim(text.substr(1, text.size() - 2));
   if (inside.empty()) return axes;
@@ -56,7 +59,8 @@ Result<std::vector<AxisPattern>> parse_axes(std::string_view text, const base::S
     AxisPattern axis;
     if (part.starts_with("*")) {
       axis.rest = std::string(part.substr(1));
-      if (!is_name(axis.rest) || !axes.empty()) return fault_at(at, "'" + std::string(part) + "' is no leading rest", "*name as the first axis only");
+      if (!is_name(axis.rest) || !axes.empty())
+        return fault_at(at, "'" + std::string(part) + "' is no leading rest", "*name as the first axis only");
     } else if (is_name(part)) {
       axis.name = std::string(part);
     } else {
@@ -91,7 +95,8 @@ std::vector<std::vector<DimSource>> dim_map_of(const Op& op) {
         const AxisPattern& in = op.operands[o][i];
         if (!in.rest.empty()) continue;
         const std::vector<std::string> has = names_of(in);
-        const bool shares = std::ranges::any_of(has, [&](const std::string& n) { return std::ranges::find(wanted, n) != wanted.end(); });
+        const bool shares = std::ranges::any_of(
+            has, [&](const std::string& n) { return std::ranges::find(wanted, n) != wanted.end(); });
         if (!shares) continue;
         DimSource source{static_cast<int>(o), position(op.operands[o], i), DimSource::How::kCarried};
         if (has.size() > wanted.size()) source.how = DimSource::How::kSplit;
@@ -113,28 +118,38 @@ std::string_view shape_kind_name(ShapeKind kind) {
 
 std::string_view partial_name(Partial partial) {
   switch (partial) {
-    case Partial::kEach: return "each";
-    case Partial::kTogether: return "together";
-    case Partial::kNone: return "none";
+    case Partial::kEach:
+      return "each";
+    case Partial::kTogether:
+      return "together";
+    case Partial::kNone:
+      return "none";
   }
   return {};
 }
 
 std::string_view unit_name(Unit unit) {
   switch (unit) {
-    case Unit::kMatmul: return "matmul";
-    case Unit::kVector: return "vector";
-    case Unit::kMove: return "move";
+    case Unit::kMatmul:
+      return "matmul";
+    case Unit::kVector:
+      return "vector";
+    case Unit::kMove:
+      return "move";
   }
   return {};
 }
 
 std::string_view traffic_name(Traffic traffic) {
   switch (traffic) {
-    case Traffic::kReadWrite: return "read_write";
-    case Traffic::kView: return "view";
-    case Traffic::kOnChip: return "on_chip";
-    case Traffic::kGather: return "gather";
+    case Traffic::kReadWrite:
+      return "read_write";
+    case Traffic::kView:
+      return "view";
+    case Traffic::kOnChip:
+      return "on_chip";
+    case Traffic::kGather:
+      return "gather";
   }
   return {};
 }
@@ -155,20 +170,24 @@ Result<Op> compile_op(const OpRow& row, const base::Span& at) {
   const size_t colon = row.shape.find(':');
   const size_t arrow = row.shape.find("->");
   if (colon == std::string_view::npos || arrow == std::string_view::npos || arrow < colon)
-    return fault_at(at, "the shape '" + std::string(row.shape) + "' of op '" + op.name + "' cannot be read", "'kind: operands -> output', as in 'axis_replace: [*r,in] -> [*r,out]'");
+    return fault_at(at, "the shape '" + std::string(row.shape) + "' of op '" + op.name + "' cannot be read",
+                    "'kind: operands -> output', as in 'axis_replace: [*r,in] -> [*r,out]'");
   const std::string kind_name(trim(row.shape.substr(0, colon)));
   const KindRow* kind = std::ranges::find(kKinds, kind_name, &KindRow::name);
   if (kind == std::end(kKinds)) {
     std::vector<std::string> names;
     for (const KindRow& candidate : kKinds) names.emplace_back(candidate.name);
-    return fault_at(at, "unknown shape kind '" + kind_name + "'", "one of preserve, broadcast, axis_replace, axis_select, axis_concat, contract, permute, source, explicit",
+    return fault_at(at, "unknown shape kind '" + kind_name + "'",
+                    "one of preserve, broadcast, axis_replace, axis_select, axis_concat, contract, permute, "
+                    "source, explicit",
                     base::did_you_mean(kind_name, names));
   }
   op.kind = kind->kind;
   std::string_view operands = trim(row.shape.substr(colon + 1, arrow - colon - 1));
   while (!operands.empty()) {
     const size_t end = operands.find(']');
-    Result<std::vector<AxisPattern>> axes = parse_axes(operands.substr(0, end == std::string_view::npos ? operands.size() : end + 1), at);
+    Result<std::vector<AxisPattern>> axes =
+        parse_axes(operands.substr(0, end == std::string_view::npos ? operands.size() : end + 1), at);
     if (!axes) return axes.faults();
     op.operands.push_back(std::move(*axes));
     operands = end == std::string_view::npos ? std::string_view{} : trim(operands.substr(end + 1));
@@ -177,7 +196,9 @@ Result<Op> compile_op(const OpRow& row, const base::Span& at) {
   if (!output) return output.faults();
   op.output = std::move(*output);
   if ((op.kind == ShapeKind::kSource) != op.operands.empty())
-    return fault_at(at, "op '" + op.name + "' of kind " + kind_name + " has " + std::to_string(op.operands.size()) + " operands",
+    return fault_at(at,
+                    "op '" + op.name + "' of kind " + kind_name + " has " +
+                        std::to_string(op.operands.size()) + " operands",
                     "no operand for source, at least one for every other kind");
   op.dim_map = dim_map_of(op);
   // A node of a preserving op may be left out, which hands its operand on; so the pattern must keep the
@@ -198,7 +219,9 @@ Result<Op> compile_op(const OpRow& row, const base::Span& at) {
     const size_t bracket = params.find('[');
     const size_t end = params.find(']');
     if (bracket == std::string_view::npos || end == std::string_view::npos || end < bracket)
-      return fault_at(at, "the params '" + std::string(row.params) + "' of op '" + op.name + "' cannot be read", "name[axis,...] or name?[axis,...]");
+      return fault_at(at,
+                      "the params '" + std::string(row.params) + "' of op '" + op.name + "' cannot be read",
+                      "name[axis,...] or name?[axis,...]");
     ParamPattern param;
     std::string_view name = trim(params.substr(0, bracket));
     if (name.ends_with("?")) {
@@ -227,7 +250,9 @@ Result<Op> compile_op(const OpRow& row, const base::Span& at) {
     for (const expr::Formula& axis : param.axes) std::ranges::copy(axis.names(), std::back_inserter(known));
   for (const std::string& name : op.flops.names())
     if (std::ranges::find(known, name) == known.end())
-      return fault_at(at, "the flops of op '" + op.name + "' name '" + name + "', which its shape and params lack", "a name of the row", base::did_you_mean(name, known));
+      return fault_at(
+          at, "the flops of op '" + op.name + "' name '" + name + "', which its shape and params lack",
+          "a name of the row", base::did_you_mean(name, known));
   if (!op.coupled.empty() && std::ranges::find(known, op.coupled) == known.end())
     return fault_at(at, "op '" + op.name + "' couples '" + op.coupled + "', which its shape lacks",
                     "an axis of its shape", base::did_you_mean(op.coupled, known));

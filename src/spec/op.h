@@ -33,7 +33,17 @@
 
 namespace archlight::spec {
 
-enum class ShapeKind { kPreserve, kBroadcast, kAxisReplace, kAxisSelect, kAxisConcat, kContract, kPermute, kSource, kExplicit };
+enum class ShapeKind {
+  kPreserve,
+  kBroadcast,
+  kAxisReplace,
+  kAxisSelect,
+  kAxisConcat,
+  kContract,
+  kPermute,
+  kSource,
+  kExplicit
+};
 enum class Partial { kEach, kTogether, kNone };
 enum class Unit { kMatmul, kVector, kMove };
 enum class Traffic { kReadWrite, kView, kOnChip, kGather };
@@ -69,7 +79,7 @@ struct ParamPattern {
 // Where an output axis comes from: what shape inference and layouts both follow.
 struct DimSource {
   int operand = 0;
-  int axis = 0;        // from the operand's front; with a rest, counted from its back as -1, -2, ...
+  int axis = 0;  // from the operand's front; with a rest, counted from its back as -1, -2, ...
   enum class How { kCarried, kSplit, kMerged, kNew } how = How::kCarried;
 };
 

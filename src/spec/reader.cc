@@ -7,7 +7,8 @@ namespace archlight::spec::internal {
 using base::fault_at;
 using base::Yaml;
 
-Reader::Reader(const Yaml& node, std::string what, base::Faults& faults) : node_(node), what_(std::move(what)), faults_(faults) {
+Reader::Reader(const Yaml& node, std::string what, base::Faults& faults)
+    : node_(node), what_(std::move(what)), faults_(faults) {
   if (!node.is_map()) faults_.push_back(fault_at(node.at, what_ + " is " + node.describe(), "a map"));
 }
 
@@ -38,7 +39,8 @@ bool Reader::flag(std::string_view key, bool fallback) {
   const Yaml* value = get(key);
   if (!value) return fallback;
   if (value->is_scalar() && (value->text == "true" || value->text == "false")) return value->text == "true";
-  faults_.push_back(fault_at(value->at, "'" + std::string(key) + "' of " + what_ + " is " + value->describe(), "true or false"));
+  faults_.push_back(fault_at(value->at, "'" + std::string(key) + "' of " + what_ + " is " + value->describe(),
+                             "true or false"));
   return fallback;
 }
 
@@ -52,7 +54,8 @@ std::vector<std::string> Reader::texts(std::string_view key) {
   std::vector<std::string> out;
   if (!value || value->is_null()) return out;
   if (value->is_sequence()) {
-    for (const Yaml& item : value->items) out.push_back(read_text(item, "an entry of '" + std::string(key) + "' of " + what_, faults_));
+    for (const Yaml& item : value->items)
+      out.push_back(read_text(item, "an entry of '" + std::string(key) + "' of " + what_, faults_));
   } else {
     out.push_back(read_text(*value, "'" + std::string(key) + "' of " + what_, faults_));
   }
@@ -85,7 +88,8 @@ void Reader::finish() {
 
 expr::Formula read_formula(const Yaml& node, base::Faults& faults) {
   if (!node.is_scalar()) {
-    faults.push_back(fault_at(node.at, node.describe() + " where a formula belongs", "an expression over dims, as in \"n_heads * d_head\""));
+    faults.push_back(fault_at(node.at, node.describe() + " where a formula belongs",
+                              "an expression over dims, as in \"n_heads * d_head\""));
     return {};
   }
   if (!node.quoted && (node.text == "true" || node.text == "false")) {

@@ -23,7 +23,6 @@
 namespace archlight::truth {
 namespace {
 
-using base::Diagnostic;
 using base::Dtype;
 using base::Faults;
 using base::UInt128;
@@ -71,7 +70,9 @@ size_t first_bad_utf8(std::string_view text) {
   size_t at = 0;
   while (at < text.size()) {
     size_t length = 1;
-    while (length < 4 && at + length < text.size() && (static_cast<unsigned char>(text[at + length]) & 0xc0) == 0x80) ++length;
+    while (length < 4 && at + length < text.size() &&
+           (static_cast<unsigned char>(text[at + length]) & 0xc0) == 0x80)
+      ++length;
     if (!simdjson::validate_utf8(text.data() + at, length)) return at;
     at += length;
   }

@@ -21,9 +21,11 @@ namespace archlight::truth {
 inline constexpr uint64_t kMaxHeaderBytes = 100'000'000;
 
 // The header length from the file's first 8 bytes, checked against the file's size when that is known (0: not known).
-base::Result<uint64_t> header_length(std::string_view first_bytes, uint64_t file_bytes, const std::string& file);
+base::Result<uint64_t> header_length(std::string_view first_bytes, uint64_t file_bytes,
+                                     const std::string& file);
 // Adds the tensors of one file to `into`. `json` is the header text; `data_bytes` the bytes after it, when known.
-base::Faults parse_header(std::string_view json, std::optional<uint64_t> data_bytes, const std::string& file, uint32_t shard, TensorTable& into);
+base::Faults parse_header(std::string_view json, std::optional<uint64_t> data_bytes, const std::string& file,
+                          uint32_t shard, TensorTable& into);
 // A whole local file: reads its header only.
 base::Faults read_safetensors_file(const std::string& path, uint32_t shard, TensorTable& into);
 

@@ -40,15 +40,20 @@ class TensorTable {
   };
 
   size_t size() const { return rows_.size(); }
-  std::string_view name(size_t i) const { return std::string_view(names_).substr(rows_[i].name_begin, rows_[i].name_length); }
+  std::string_view name(size_t i) const {
+    return std::string_view(names_).substr(rows_[i].name_begin, rows_[i].name_length);
+  }
   base::Dtype dtype(size_t i) const { return rows_[i].dtype; }
-  std::span<const uint64_t> shape(size_t i) const { return {shapes_.data() + rows_[i].shape_begin, rows_[i].rank}; }
+  std::span<const uint64_t> shape(size_t i) const {
+    return {shapes_.data() + rows_[i].shape_begin, rows_[i].rank};
+  }
   uint64_t bytes(size_t i) const { return rows_[i].end - rows_[i].begin; }
   const Row& row(size_t i) const { return rows_[i]; }
   base::Int128 total_bytes() const;
 
   // `bytes` may be absent (dtype width times shape); shards are numbered by the caller.
-  void add(std::string_view name, base::Dtype dtype, std::span<const uint64_t> shape, uint64_t begin, uint64_t end, uint32_t shard);
+  void add(std::string_view name, base::Dtype dtype, std::span<const uint64_t> shape, uint64_t begin,
+           uint64_t end, uint32_t shard);
   void reserve(size_t tensors, size_t name_bytes);
 
  private:
@@ -63,18 +68,18 @@ struct ShardFile {
 };
 
 struct Truth {
-  std::string repo;      // hub id, or the folder's name
-  std::string revision;  // commit, when known
-  std::string origin;    // "snapshot", "folder ...", "hub ...", in words for a person
-  std::shared_ptr<const base::Json> config;        // null when none was published
+  std::string repo;                          // hub id, or the folder's name
+  std::string revision;                      // commit, when known
+  std::string origin;                        // "snapshot", "folder ...", "hub ...", in words for a person
+  std::shared_ptr<const base::Json> config;  // null when none was published
   std::shared_ptr<const base::Json> quant_config;  // hf_quant_config.json, null when none
   Level level = Level::kConfig;
   bool partial = false;  // header level of only a part of the tensors: totals cannot be checked
 
-  TensorTable tensors;                               // level header
-  std::vector<std::string> names;                    // level index, sorted
-  std::optional<base::Int128> index_total_bytes;     // metadata.total_size of the index
-  std::optional<base::Int128> recorded_elements;     // the hub's element total, see guard/count.h for its rules
+  TensorTable tensors;                            // level header
+  std::vector<std::string> names;                 // level index, sorted
+  std::optional<base::Int128> index_total_bytes;  // metadata.total_size of the index
+  std::optional<base::Int128> recorded_elements;  // the hub's element total, see guard/count.h for its rules
   std::string recorded_elements_source;
   std::vector<ShardFile> shards;
   std::vector<std::string> notes;  // surprises worth a line in the output

@@ -5,7 +5,9 @@
 namespace archlight::base {
 namespace {
 
-Result<Yaml> parse(std::string text) { return parse_yaml(std::make_shared<SourceText>(SourceText{"a.yaml", std::move(text)})); }
+Result<Yaml> parse(std::string text) {
+  return parse_yaml(std::make_shared<SourceText>(SourceText{"a.yaml", std::move(text)}));
+}
 
 std::string error_of(std::string text) {
   Result<Yaml> result = parse(std::move(text));
@@ -23,7 +25,8 @@ TEST(Yaml, KeepsOrderAndMarks) {
 }
 
 TEST(Yaml, ErrorsHaveAPlace) {
-  EXPECT_EQ(error_of("a: 1\na: 2\n"), "a.yaml:2:1: the key 'a' stands twice in one map; expected each key once; remove one of the two");
+  EXPECT_EQ(error_of("a: 1\na: 2\n"),
+            "a.yaml:2:1: the key 'a' stands twice in one map; expected each key once; remove one of the two");
   EXPECT_EQ(error_of("a: [1, 2\n").substr(0, 7), "a.yaml:");
   EXPECT_EQ(error_of(""), "a.yaml:1:1: the file is empty; expected a YAML document");
   EXPECT_EQ(error_of("a: &x 1\nb: *x\n").substr(0, 12), "a.yaml:1:4: ");
