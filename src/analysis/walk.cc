@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <unordered_map>
 
 #include "base/yaml.h"
@@ -421,7 +422,19 @@ class Walker {
       if (!node.decl->tied_to.empty() && pattern.name == "weight") {
         param.tied = node.decl->tied_when.empty() || on(node.decl->tied_when, node.scope);
         param.tied_to = node.decl->tied_to;
+        for (const Param& other : out_.params)
+          if (param.tied && other.name == param.name && tree_.nodes[other.node].call == node.call &&
+              tree_.nodes[other.node].name == param.tied_to && !same(other.axes, param.axes))
+            fail(node.decl->at,
+                 "node '" + node.name + "' is tied to '" + param.tied_to + "' with a weight of " +
+                     text_of(param.axes),
+                 text_of(other.axes) + ", the weight it repeats");
       }
+      if (!node.weight_base && !stored_.insert({node.group, param.path + '\n' + param.name}).second)
+        fail(node.decl->at,
+             "node '" + node.name + "' stores '" + param.path + (param.name.empty() ? "" : ".") + param.name +
+                 "', which another node stores already",
+             "a path of its own");
       out_.params.push_back(std::move(param));
     }
   }
@@ -494,6 +507,7 @@ class Walker {
   Names globals_;
   std::vector<Names> scopes_;
   std::vector<std::pair<Expr, Expr>> call_instances_;
+  std::set<std::pair<int, std::string>> stored_;  // group; path and name of each parameter
   Faults faults_;
 };
 

@@ -16,8 +16,8 @@
 //   in             operands: a name; 'a | b' is the first that exists; 'a?' may be absent
 //   dims, dim      axis names of the op, or names a nested component sees, as formulas over dims
 //   when           built only where the formula is non-zero; bias: the same for the op's optional parameter
-//   copies, active how many copies stand side by side and how many of them one token uses; `split` of the input's
-//                  token axis among them
+//   copies, active how many copies stand side by side and how many of them one token uses; `split: tokens` shares the
+//                  input's token axis out among them, and must be said where a token uses only some
 //   weight_of      the base component's node whose stored weight this one reads
 //   path           the module path segment in checkpoints, the node's name when absent
 //   mask, window   causal (default) or none; the largest distance a query sees

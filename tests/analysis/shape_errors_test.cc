@@ -171,6 +171,19 @@ TEST(ShapeErrors, Copies) {
   check(rows);
 }
 
+// Parameters that stand in each other's place.
+TEST(ShapeErrors, Parameters) {
+  const Made tied = tiny().with(kModel, "in: norm, dims: { in: d_model, out: n_vocab }",
+                                "in: norm, dims: { in: d_model, out: n_vocab }, tied_to: embed");
+  EXPECT_EQ(outcome(tied), "ok");
+  EXPECT_EQ(outcome(tied.with(kModel, "out: n_vocab }", "out: 2 * n_vocab }")),
+            "specs/models/tiny.yaml:20:13: [shape] node 'head' is tied to 'embed' with a weight of [64, 8]; "
+            "expected [32, 8], the weight it repeats");
+  EXPECT_EQ(outcome(tiny().with(kMlp, "up:    { op: linear,", "up:    { path: gate, op: linear,")),
+            "specs/components/library/mlp.yaml:4:3: [shape] node 'up' stores 'layers.*.mlp.gate.weight', "
+            "which another node stores already; expected a path of its own");
+}
+
 // 2^63 words of 2^62 elements and the like: an overflow is a fault that names the cell, never a wrapped
 // number.
 TEST(ShapeErrors, Overflow) {
