@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/yaml.h"
+#include "graph/internal/schedule.h"
+#include "graph/internal/structural.h"
 
 namespace archlight::graph {
 namespace {
@@ -83,34 +85,8 @@ class Builder {
       faults_.push_back(fault_at(at, std::move(wrong), std::move(expected), std::move(fix)));
   }
 
-  // The exact value of a structural formula; a fault where it is none.
-  std::optional<expr::Rational> number(const expr::Formula& formula, int scope,
-                                       std::optional<int64_t> layer = std::nullopt) {
-    expr::ExprPool pool;
-    const expr::Expr value = instantiate(pool, formula, scope, layer);
-    if (std::optional<expr::Rational> constant = value.constant()) return constant;
-    std::vector<std::string> names;
-    for (const spec::BoundDim& dim : binding_.dims) names.push_back(dim.name);
-    std::string fix;
-    for (const std::string& name : formula.names())
-      if (!binding_.find(name)) fix = base::did_you_mean(name, names);
-    fail(formula.at(),
-         "'" + formula.text() + "' has no value here: " +
-             (value.is_error() ? value.error_text() : "it depends on batch or context"),
-         "dims that model '" + model_.name + "' binds", fix);
-    return std::nullopt;
-  }
-
-  expr::Expr instantiate(expr::ExprPool& pool, const expr::Formula& formula, int scope,
-                         std::optional<int64_t> layer) {
-    return formula.instantiate(pool, [&](std::string_view name) -> std::optional<expr::Expr> {
-      if (layer && name == "layer") return pool.constant(*layer);
-      for (int at = scope; at >= 0; at = tree_.scopes[at].parent)
-        for (const NamedFormula& named : tree_.scopes[at].names)
-          if (named.name == name) return instantiate(pool, named.formula, tree_.scopes[at].parent, layer);
-      if (const spec::BoundDim* dim = binding_.find(name)) return pool.constant(dim->value);
-      return std::nullopt;
-    });
+  std::optional<expr::Rational> number(const expr::Formula& formula, int scope) {
+    return structural_.number(formula, scope, std::nullopt, faults_);
   }
 
   bool holds(const expr::Formula& when, int scope) {
@@ -446,112 +422,6 @@ class Builder {
     return out->second;
   }
 
-  // Which rule each layer follows; a fault names layers that none fits.
-  std::vector<int> schedule(const spec::StackDecl& stack, int64_t repeat) {
-    std::vector<int> rule_of(static_cast<size_t>(repeat), stack.layers.empty() ? 0 : -1);
-    int64_t counted = 0;
-    const size_t before = faults_.size();
-    for (size_t r = 0; r < stack.layers.size(); ++r) {
-      const spec::LayerRule& rule = stack.layers[r];
-      const auto claim = [&](int64_t layer) {
-        if (layer >= 0 && layer < repeat && rule_of[static_cast<size_t>(layer)] < 0)
-          rule_of[static_cast<size_t>(layer)] = static_cast<int>(r);
-      };
-      switch (rule.kind) {
-        case spec::LayerRule::Kind::kCount: {
-          const std::optional<expr::Rational> count = number(rule.formula, -1);
-          if (!count || !count->is_integer() || count->num < 0) {
-            if (count)
-              fail(rule.at, "a layer rule counts " + expr::to_string(*count), "a whole number of layers");
-            break;
-          }
-          for (int64_t i = 0; i < static_cast<int64_t>(count->num) && counted < repeat; ++i) claim(counted++);
-          break;
-        }
-        case spec::LayerRule::Kind::kWhere:
-          for (int64_t layer = 0; layer < repeat; ++layer) {
-            const std::optional<expr::Rational> holds_here = number(rule.formula, -1, layer);
-            if (!holds_here) break;
-            if (holds_here->num != 0) claim(layer);
-          }
-          break;
-        case spec::LayerRule::Kind::kConfigEquals:
-        case spec::LayerRule::Kind::kListed: {
-          std::string full;
-          const base::Json* list = spec::config_value(model_, *binding_.config, rule.config_key, &full);
-          const bool per_layer = rule.kind == spec::LayerRule::Kind::kConfigEquals;
-          if (!list && !per_layer) break;  // an absent list of special layers lists none
-          if (!list || !list->is_array()) {
-            fail(rule.at, "config.json has no list '" + rule.config_key + "'",
-                 "a list with one entry per layer");
-            break;
-          }
-          if (per_layer && static_cast<int64_t>(list->size()) < repeat) {
-            fail(rule.at,
-                 "config." + full + " has " + std::to_string(list->size()) + " entries for " +
-                     std::to_string(repeat) + " layers",
-                 "one entry per layer");
-            break;
-          }
-          for (size_t i = 0; i < list->size(); ++i) {
-            const base::Json& item = (*list)[i];
-            if (per_layer) {
-              if ((item.is_string() ? item.get<std::string>() : item.dump()) == rule.equals)
-                claim(static_cast<int64_t>(i));
-            } else if (item.is_number_integer()) {
-              claim(item.get<int64_t>());
-            }
-          }
-          break;
-        }
-        case spec::LayerRule::Kind::kRest:
-          for (int64_t layer = 0; layer < repeat; ++layer) claim(layer);
-          break;
-      }
-    }
-    for (int64_t layer = 0; layer < repeat && faults_.size() == before; ++layer)
-      if (rule_of[static_cast<size_t>(layer)] < 0) {
-        fail(stack.at, "no rule of stack '" + stack.name + "' fits layer " + std::to_string(layer),
-             "a rule for every layer", "end the list with {rest: true, ...}");
-        break;
-      }
-    return rule_of;
-  }
-
-  // How many layers a group holds, as a formula: the rule's own count, what a count leaves over, or a name of
-  // its own.
-  expr::Formula count_formula(const spec::StackDecl& stack, int rule, int64_t size,
-                              const std::string& label) {
-    const auto parsed = [&](const std::string& text) {
-      Result<expr::Formula> formula = expr::Formula::parse(text, stack.at);
-      return formula ? std::move(*formula) : expr::Formula();
-    };
-    const auto agrees = [&](const expr::Formula& formula) {
-      if (formula.empty()) return false;
-      expr::ExprPool pool;
-      return instantiate(pool, formula, -1, std::nullopt).integer() == std::optional<base::Int128>(size);
-    };
-    if (stack.layers.empty()) return stack.repeat;
-    const spec::LayerRule& own = stack.layers[static_cast<size_t>(rule)];
-    if (own.kind == spec::LayerRule::Kind::kCount && agrees(own.formula)) return own.formula;
-    if (own.kind == spec::LayerRule::Kind::kRest) {
-      std::string text = stack.repeat.text();
-      for (const spec::LayerRule& other : stack.layers)
-        if (other.kind == spec::LayerRule::Kind::kCount) text += " - (" + other.formula.text() + ")";
-      const expr::Formula formula = parsed(text);
-      if (agrees(formula)) return formula;
-    }
-    Derived derived{"n_" + stack.name + "_" + label, size, {}};
-    for (char& c : derived.name)
-      if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-    derived.origin =
-        own.kind == spec::LayerRule::Kind::kConfigEquals
-            ? "config." + own.config_key + ", its entries '" + own.equals + "'"
-            : "layers of stack '" + stack.name + "' that follow its rule " + std::to_string(rule + 1);
-    tree_.derived.push_back(derived);
-    return parsed(derived.name);
-  }
-
   Value add_stack(const spec::StackDecl& stack, const std::map<std::string, Value>& names) {
     const std::optional<expr::Rational> repeat =
         stack.repeat.empty() ? std::optional<expr::Rational>(expr::Rational{1, 1}) : number(stack.repeat, -1);
@@ -589,19 +459,10 @@ class Builder {
       if (!faults_.empty()) return kFailed;
       first_index = static_cast<int64_t>(first->num);
     }
-    std::vector<int> rule_of = schedule(stack, layers);
+    const std::vector<int> rule_of = internal::rules_of_layers(stack, layers, structural_, faults_);
     if (!faults_.empty()) return kFailed;
 
-    // Rules with equal fills make one group; groups stand in the order of their first layer.
-    for (int& rule : rule_of)
-      for (int earlier = 0; earlier < rule; ++earlier) {
-        const spec::LayerRule &a = stack.layers[static_cast<size_t>(earlier)],
-                              &b = stack.layers[static_cast<size_t>(rule)];
-        if (a.fills == b.fills && a.dims.empty() && b.dims.empty()) {
-          rule = earlier;
-          break;
-        }
-      }
+    // Groups stand in the order of their first layer.
     std::vector<int> order;
     for (int rule : rule_of)
       if (std::ranges::find(order, rule) == order.end()) order.push_back(rule);
@@ -616,9 +477,17 @@ class Builder {
         group.label = own->equals;
       else if (own && !own->fills.empty())
         group.label = own->fills[0].second;
+      // A label names one group of its stack: keys and graph paths are made of it.
+      const std::string plain = group.label;
+      for (int n = 2; std::ranges::any_of(
+               tree_.groups,
+               [&](const Group& other) { return other.stack == group.stack && other.label == group.label; });
+           ++n)
+        group.label = plain + "_" + std::to_string(n);
       const int id = static_cast<int>(tree_.groups.size());
-      group.count = count_formula(stack, rule, static_cast<int64_t>(group.layers.size()),
-                                  group.label.empty() ? std::to_string(rule + 1) : group.label);
+      group.count = internal::count_of_rule(stack, rule, static_cast<int64_t>(group.layers.size()),
+                                            group.label.empty() ? std::to_string(rule + 1) : group.label,
+                                            structural_, tree_.derived);
       fills_.push_back(own ? own->fills : std::vector<std::pair<std::string, std::string>>{});
       asked_.emplace_back();
       rule_at_.push_back(own ? own->at : stack.at);
@@ -666,6 +535,7 @@ class Builder {
   const spec::Binding& binding_;
   const spec::Model& model_;
   SpecTree tree_;
+  internal::Structural structural_{binding_, tree_.scopes};
   std::vector<std::vector<std::pair<std::string, std::string>>> fills_;  // per group
   std::vector<std::vector<std::string>> asked_;                          // per group, the slots of its block
   std::vector<base::Span> rule_at_;                                      // per group

@@ -51,7 +51,7 @@ TEST(Schedules, EveryKindOfRule) {
             "mlp[0 1]*2 | relu[2 3 4 5]*n_layers - (2)");
   EXPECT_EQ(groups_of(scheduled(
                 "[{ count: n_heads, ffn: mlp }, { count: 1, ffn: relu }, { rest: true, ffn: mlp }]")),
-            "mlp[0 1]*n_heads | relu[2]*1 | mlp[3 4 5]*n_layers - (n_heads) - (1)");
+            "mlp[0 1 3 4 5]*n_layers_mlp | relu[2]*1");
   EXPECT_EQ(groups_of(scheduled("[{ where: layer % 3 == 1, ffn: relu }, { rest: true, ffn: mlp }]")),
             "mlp[0 2 3 5]*n_layers_mlp | relu[1 4]*n_layers_relu");
   EXPECT_EQ(groups_of(scheduled("[{ listed: config.plain, ffn: relu }, { rest: true, ffn: mlp }]",
@@ -78,7 +78,7 @@ TEST(Schedules, EdgeCases) {
   EXPECT_EQ(
       groups_of(scheduled(
           "[{ where: layer < 4, ffn: relu }, { where: layer < 5, ffn: mlp }, { rest: true, ffn: relu }]")),
-      "relu[0 1 2 3]*n_layers_relu | mlp[4]*n_layers_mlp | relu[5]*n_layers_relu");
+      "relu[0 1 2 3 5]*n_layers_relu | mlp[4]*n_layers_mlp");
   // A count past the end takes what there is.
   EXPECT_EQ(groups_of(scheduled("[{ count: 9, ffn: relu }, { rest: true, ffn: mlp }]")),
             "relu[0 1 2 3 4 5]*n_layers_relu");
