@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <unordered_set>
 
+#include "analysis/internal/checkpoint_names.h"
 #include "base/yaml.h"
 
 namespace archlight::analysis {
@@ -14,76 +15,12 @@ using base::fault_at;
 using base::Faults;
 using base::Result;
 using expr::Expr;
-
-std::vector<std::string> split_path(const std::string& text) {
-  std::vector<std::string> out;
-  size_t at = 0;
-  while (at <= text.size() && !text.empty()) {
-    const size_t dot = text.find('.', at);
-    out.push_back(text.substr(at, dot == std::string::npos ? std::string::npos : dot - at));
-    if (dot == std::string::npos) break;
-    at = dot + 1;
-  }
-  return out;
-}
-
-std::string join_path(const std::vector<std::string>& parts) {
-  std::string out;
-  for (const std::string& part : parts) out += (out.empty() ? "" : ".") + part;
-  return out;
-}
-
-// Does a canonical path match a pattern in which '*' stands for one whole segment, or leads as "*." for any
-// prefix?
-bool path_matches(const std::string& pattern, const std::string& path) {
-  const std::vector<std::string> p = split_path(pattern), q = split_path(path);
-  if (p.size() != q.size()) return false;
-  for (size_t i = 0; i < p.size(); ++i)
-    if (p[i] != q[i] && p[i] != "*") return false;
-  return true;
-}
-
-std::string with_indices(const std::string& pattern, const std::vector<int64_t>& values) {
-  std::string out;
-  size_t next = 0;
-  for (char c : pattern) {
-    if (c == '*' && next < values.size())
-      out += std::to_string(values[next++]);
-    else
-      out += c;
-  }
-  return out;
-}
-
-// The declaration's list of untouched modules, made quick to ask.
-class IgnoreList {
- public:
-  IgnoreList(const std::vector<std::string>& entries, bool by_component) : by_component_(by_component) {
-    for (const std::string& entry : entries) {
-      if (entry.starts_with("re:") || entry.find_first_of("*?") != std::string::npos)
-        patterns_.push_back(entry);
-      else
-        exact_.insert(entry);
-    }
-  }
-  bool empty() const { return exact_.empty() && patterns_.empty(); }
-  bool hits(const std::string& path) const {
-    for (size_t end = path.find('.'); !exact_.empty(); end = path.find('.', end + 1)) {
-      if (exact_.contains(path.substr(0, end))) return true;
-      if (end == std::string::npos) break;
-    }
-    if (by_component_ && !exact_.empty())
-      for (const std::string& part : split_path(path))
-        if (exact_.contains(part)) return true;
-    return std::ranges::any_of(
-        patterns_, [&](const std::string& entry) { return spec::ignores(entry, path, by_component_); });
-  }
-
- private:
-  bool by_component_;
-  std::unordered_set<std::string> exact_;
-  std::vector<std::string> patterns_;
-};
+using internal::checkpoint_path;
+using internal::CheckpointPath;
+using internal::IgnoreList;
+using internal::path_matches;
+using internal::split_path;
+using internal::with_indices;
 
 class Storer {
  public:
@@ -565,20 +502,6 @@ Expr width_of(const Analysis& analysis, Dtype dtype) {
                                  {expr::make_rational(base::dtype_bits(dtype), 8), std::nullopt},
                                  base::dtype_bits(dtype) % 8 == 0);
   return analysis.pool->constant(*expr::make_rational(base::dtype_bits(dtype), 8));
-}
-
-CheckpointPath checkpoint_path(const spec::Adapter* adapter, const std::string& canonical) {
-  if (!adapter) return {canonical};
-  const std::vector<std::string> parts = split_path(canonical);
-  const spec::AdapterRule* best = nullptr;
-  for (const spec::AdapterRule& rule : adapter->rules)
-    if (rule.from.size() <= parts.size() && std::equal(rule.from.begin(), rule.from.end(), parts.begin()) &&
-        (!best || rule.from.size() > best->from.size()))
-      best = &rule;
-  if (!best) return {canonical};
-  std::vector<std::string> to = best->to;
-  to.insert(to.end(), parts.begin() + static_cast<ptrdiff_t>(best->from.size()), parts.end());
-  return {join_path(to), best->join, best->stacked};
 }
 
 Result<Storage> storage_of(const Analysis& analysis, const StorageChoice& choice) {

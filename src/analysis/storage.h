@@ -2,10 +2,8 @@
 // meet.
 //
 // Format   The model's quant_context chooses a scheme per role, with overrides; "declared" means what the
-// checkpoint's
-//          own quantization declaration says. A module on the declaration's ignore list stays plain.
-// Tensors  One row per stored tensor of each distinct layer group, named as the checkpoint names it with '*'
-// for
+//          checkpoint's own quantization declaration says. A module on the declaration's ignore list stays plain.
+// Tensors  One row per stored tensor of each distinct layer group, named as the checkpoint names it with '*' for
 //          layer and expert indices. Where an ignore list splits a group's layers, each part is a row.
 // Units    Bytes of data, without headers; exact.
 // Errors   At the spec's line: an unknown scheme, an override that hits nothing, a shape that does not
@@ -73,13 +71,5 @@ struct Storage {
 // Tensors of the walk that stores weights (prefill); a decode analysis reads the same through its params'
 // paths.
 base::Result<Storage> storage_of(const Analysis& analysis, const StorageChoice& choice = {});
-
-// The checkpoint's module path of a canonical one, and how parameters are joined to it.
-struct CheckpointPath {
-  std::string path;
-  std::string join = ".";
-  bool stacked = false;
-};
-CheckpointPath checkpoint_path(const spec::Adapter* adapter, const std::string& canonical);
 
 }  // namespace archlight::analysis

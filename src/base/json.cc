@@ -19,9 +19,8 @@ Span place(const std::shared_ptr<const SourceText>& source, size_t byte) {
   return {source, line, static_cast<int>(end - (start == std::string::npos ? 0 : start + 1)) + 1, 1};
 }
 
-// Builds the document from the parser's events: depth and duplicate keys are seen while it grows. (The
-// library's own callback parser walks an object's members at the end of each of them, which is quadratic in a
-// hostile file.)
+// Builds the document from the parser's events: depth and duplicate keys are seen while it grows. (The library's own
+// callback parser walks an object's members at the end of each of them, which is quadratic in a hostile file.)
 class Builder : public nlohmann::json_sax<Json> {
  public:
   explicit Builder(Json& root) : root_(root) {}

@@ -1,8 +1,7 @@
 // The canonical constructors.
 //
-// Conventions  x/x is 1 and 0*x is 0 also where x may be zero: a form stands for its value wherever it has
-// one.
-//              0^0 is 1. Errors pass through every operation, except the branch that a decided select drops.
+// Conventions  x/x is 1 and 0*x is 0 also where x may be zero: a form stands for its value wherever it has one. 0^0
+//              is 1. Errors pass through every operation, except the branch that a decided select drops.
 #include <fmt/format.h>
 
 #include <algorithm>

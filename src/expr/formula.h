@@ -1,7 +1,6 @@
 // formula.h: a formula as text, parsed once, instantiated in any pool.
 //
-// Grammar  or > and > not > comparisons (== != < <= > >=, not chained) > + - > * / // % > unary - > ^
-// (right),
+// Grammar  or > and > not > comparisons (== != < <= > >=, not chained) > + - > * / // % > unary - > ^ (right),
 //          numbers (integers and decimals, read exactly), names (letters, digits, _ and . after a letter),
 //          calls ceil_div(a,b) floor_div(a,b) min(a,...) max(a,...) pow(a,b) select(c,a,b), parentheses.
 //          // is the floor division, / the exact one, % the remainder with the divisor's sign.

@@ -125,8 +125,7 @@ class Builder {
     std::vector<NodeId> in;
     bool missing = false, from_stack = false;
     if (!holds(decl.when, scope)) {
-      // A node that keeps its shape and is left out hands its input on: an absent norm is the value before
-      // it.
+      // A node that keeps its shape and is left out hands its input on: an absent norm is the value before it.
       const spec::Op* op = decl.target == NodeDecl::Target::kOp ? find_op(decl.target_name, call) : nullptr;
       if (op && op->kind == spec::ShapeKind::kPreserve && decl.in.size() == 1) {
         for (const std::string& name : decl.in[0].alternatives)

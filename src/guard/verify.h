@@ -4,13 +4,11 @@
 //          analysis  both phases evaluate; decode reads exactly the weights that prefill stores
 //          weight    names, element counts and bytes of every tensor, both ways, and the totals
 //          packing   stored shape and dtype of every tensor, scales and packed words among them
-// Levels   header: every tensor's name, dtype, shape, bytes. index: every name and the exact total. count:
-// the recorded
-//          element total, under the rules of count.h. config: nothing to hold against.
+// Levels   header: every tensor's name, dtype, shape, bytes. index: every name and the exact total. count: the
+//          recorded element total, under the rules of count.h. config: nothing to hold against.
 // Verdict  verified only at header and index level. A partial header cannot verify; it can be wrong.
-// Choices  What only files can tell is read from them and reported: the plain dtype where the config is
-// silent or wrong,
-//          optional tensors that are stored, which of a scheme's dtypes is used.
+// Choices  What only files can tell is read from them and reported: the plain dtype where the config is silent or
+//          wrong, optional tensors that are stored, which of a scheme's dtypes is used.
 // Errors   Every difference names both sides; more than 20 of a kind are counted.
 #pragma once
 

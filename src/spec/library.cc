@@ -20,8 +20,7 @@ constexpr const char* kDimKinds[] = {"head_count",  "width",  "whole", "expert_c
                                      "layer_count", "window", "count", "flag"};
 constexpr const char* kWorlds[] = {"attention",     "dense_ffn", "expert",
                                    "expert_copies", "embedding", "context"};
-// How a weight axis splits when its parts leave some over: not at all, or by keeping some parts on several
-// devices.
+// How a weight axis splits when its parts leave some over: not at all, or by keeping some parts on several devices.
 constexpr const char* kFits[] = {"even", "replica_cells"};
 
 std::string stem(const std::string& file) {
@@ -161,8 +160,7 @@ Result<std::shared_ptr<Library>> Library::from_texts(const std::map<std::string,
       keep(parse_adapter(*root, stem(file), &extends[stem(file)]), library->adapters_);
     }
   }
-  // An adapter's own rules come first, those it extends behind; a loop of extensions ends at its first
-  // repeat.
+  // An adapter's own rules come first, those it extends behind; a loop of extensions ends at its first repeat.
   for (auto& [name, adapter] : library->adapters_) {
     std::vector<std::string> seen = {name};
     for (std::string parent = extends[name]; !parent.empty(); parent = extends[parent]) {

@@ -3,8 +3,7 @@
 // Layout  dims.yaml, roles.yaml, kv_cache.yaml, models/*.yaml, components/library/*.yaml,
 // components/drafts/*.yaml, quant/*.yaml,
 //         adapters/*.yaml. A file's stem is its name. Components load when first asked for.
-// Errors  The whole library is refused on the first read that has faults; all of that read's faults are
-// reported.
+// Errors  The whole library is refused on the first read that has faults; all of that read's faults are reported.
 #pragma once
 
 #include <map>

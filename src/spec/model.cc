@@ -47,8 +47,7 @@ DimDecl parse_dim(const base::YamlEntry& entry, Faults& faults) {
   out.at = entry.key_at;
   const Yaml& value = entry.value;
   if (value.is_scalar()) {
-    // A plain key keeps its name for the trace; anything else is a formula, in which config.KEY is a name
-    // too.
+    // A plain key keeps its name for the trace; anything else is a formula, in which config.KEY is a name too.
     const bool plain =
         value.text.starts_with("config.") &&
         value.text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.") ==

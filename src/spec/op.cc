@@ -201,8 +201,7 @@ Result<Op> compile_op(const OpRow& row, const base::Span& at) {
                         std::to_string(op.operands.size()) + " operands",
                     "no operand for source, at least one for every other kind");
   op.dim_map = dim_map_of(op);
-  // A node of a preserving op may be left out, which hands its operand on; so the pattern must keep the
-  // shape.
+  // A node of a preserving op may be left out, which hands its operand on; so the pattern must keep the shape.
   const auto same_axis = [](const AxisPattern& a, const AxisPattern& b) {
     return a.rest == b.rest && a.name == b.name && a.formula.empty() && b.formula.empty();
   };

@@ -103,8 +103,7 @@ struct Op {
   std::string flops_text, shape_text, params_text;
 };
 
-// Faults at `at`: an unknown kind, one that its pattern contradicts, a name that the row lacks, a malformed
-// pattern.
+// Faults at `at`: an unknown kind, one that its pattern contradicts, a name that the row lacks, a malformed pattern.
 base::Result<Op> compile_op(const OpRow& row, const base::Span& at = {});
 
 // The built-in ops, compiled once per process; asserts that every row compiles.

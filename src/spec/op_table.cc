@@ -85,8 +85,7 @@ constexpr OpRow kOps[] = {
      "values at chosen positions", "out <= in"},
     {"dispatch", "", "0", "explicit: [b,s,dim] [b,s,k] -> [b,s*k,dim]", kNone, "", kMove, kReadWrite,
      "each token's vector once per chosen expert"},
-    // Logits are wanted where a token is sampled: of the last token in prefill, of every token of a decode
-    // step.
+    // Logits are wanted where a token is sampled: of the last token in prefill, of every token of a decode step.
     {"last_tokens", "", "0", "explicit: [b,s,dim] -> [b,s_logits,dim]", kEach, "", kMove, kView,
      "engines project onto the vocabulary only the positions they sample from"},
     {"combine", "", "2*b*s*k*dim", "explicit: [b,s*k,dim] [b,s,k] -> [b,s,dim]", kEach, "", kVector,

@@ -199,8 +199,7 @@ bool ignores(const std::string& entry, const std::string& path, bool by_componen
     if (under(entry)) return true;
     return by_component && ("." + path + ".").find("." + entry + ".") != std::string::npos;
   }
-  // Shell wildcards: '*' any run, '?' one letter; a match of a leading part of the path names its whole
-  // module.
+  // Shell wildcards: '*' any run, '?' one letter; a match of a leading part of the path names its whole module.
   const auto glob = [&](std::string_view text) {
     size_t i = 0, j = 0, star = std::string::npos, mark = 0;
     while (j < text.size()) {

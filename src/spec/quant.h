@@ -79,10 +79,8 @@ std::optional<std::string> declared_text(const base::Json& declaration, std::str
 bool declares(const QuantScheme& scheme, const base::Json& declaration);
 // The modules the declaration leaves alone, as written.
 std::vector<std::string> ignore_list(const QuantScheme& scheme, const base::Json& declaration);
-// Does a list entry name this module? `path` is the whole checkpoint module path. Entries may be exact, hold
-// '*' and
-// '?', or start with 're:' (matched from the start). By component: the entry equals one segment, or a run of
-// them.
+// Does a list entry name this module? `path` is the whole checkpoint module path. Entries may be exact, hold '*' and
+// '?', or start with 're:' (matched from the start). By component: the entry equals one segment, or a run of them.
 bool ignores(const std::string& entry, const std::string& path, bool by_component);
 
 }  // namespace archlight::spec

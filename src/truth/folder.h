@@ -1,14 +1,10 @@
 // folder.h: a model as its publisher laid it out on disk, and a single tensor file.
 //
-// Reads   config.json, hf_quant_config.json, and the first of: an index with its shards, model.safetensors, a
-// whole
-//         numbered set without an index, the folder's only .safetensors file, a PyTorch .bin index (names
-//         only).
-// Levels  header where every shard is there; index where only the index is, or where the shards are Git LFS
-// pointers
+// Reads   config.json, hf_quant_config.json, and the first of: an index with its shards, model.safetensors, a whole
+//         numbered set without an index, the folder's only .safetensors file, a PyTorch .bin index (names only).
+// Levels  header where every shard is there; index where only the index is, or where the shards are Git LFS pointers
 //         (which give file sizes); config where no weights are described.
-// Errors  Some shards of an index missing, an index that disagrees with the shards' headers, a name in two
-// shards.
+// Errors  Some shards of an index missing, an index that disagrees with the shards' headers, a name in two shards.
 #pragma once
 
 #include <string>

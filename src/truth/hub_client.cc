@@ -1,8 +1,6 @@
-// Method  One answer gives the commit and the file list; everything after it is asked at that commit, so a
-// branch
-//         that moves meanwhile changes nothing. Headers are read by workers, each with its own connections,
-//         and are stored as they arrive; parsing follows in shard order, so the result is the same on every
-//         run.
+// Method  One answer gives the commit and the file list; everything after it is asked at that commit, so a branch
+//         that moves meanwhile changes nothing. Headers are read by workers, each with its own connections, and are
+//         stored as they arrive; parsing follows in shard order, so the result is the same on every run.
 #include "truth/hub_client.h"
 
 #include <fmt/format.h>

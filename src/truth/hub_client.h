@@ -1,19 +1,14 @@
-// hub_client.h: reads a repository on the hub without a weight byte: small files whole, tensor headers by
-// range.
+// hub_client.h: reads a repository on the hub without a weight byte: small files whole, tensor headers by range.
 //
 // Environment  HF_ENDPOINT (default https://huggingface.co), HF_TOKEN, HF_HUB_OFFLINE, XDG_CACHE_HOME.
-// Cache        $XDG_CACHE_HOME/archlight/hub/<endpoint>/<org--name>/<commit>/..., written whole or not at
-// all;
-//              keyed by commit and etag, so a pinned commit never asks twice, a moved branch asks again only
-//              for what changed, and an interrupted read goes on where it stopped. internal/hub_cache.h has
-//              the form.
-// Requests     one for the revision (commit, file list, gating); per shard bytes 0-7 and then exactly the
-// header,
+// Cache        $XDG_CACHE_HOME/archlight/hub/<endpoint>/<org--name>/<commit>/..., written whole or not at all;
+//              keyed by commit and etag, so a pinned commit never asks twice, a moved branch asks again only for
+//              what changed, and an interrupted read goes on where it stopped. internal/hub_cache.h has the form.
+// Requests     one for the revision (commit, file list, gating); per shard bytes 0-7 and then exactly the header,
 //              by way of one redirect: three small requests and never a weight byte. In parallel, bounded.
-// Errors       401 private or bad token, 403 gated, 404 missing, no safetensors, offline without a copy: each
-// says
-//              what to do, and those that mean "not verifiable here" carry the guard not_verifiable. 429 and
-//              5xx are tried again with back-off, honouring Retry-After. docs/hub.md lists them.
+// Errors       401 private or bad token, 403 gated, 404 missing, no safetensors, offline without a copy: each says
+//              what to do, and those that mean "not verifiable here" carry the guard not_verifiable. 429 and 5xx
+//              are tried again with back-off, honouring Retry-After. docs/hub.md lists them.
 #pragma once
 
 #include <functional>

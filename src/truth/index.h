@@ -1,10 +1,8 @@
 // index.h: the *.index.json beside sharded weights: which file holds which tensor, and the total of their
 // bytes.
 //
-// Format  {"metadata": {"total_size": N, ...}, "weight_map": {tensor: shard file}}. In the wild metadata is
-// absent,
-//         {} or carries more keys, and total_size is an integer, a float (writers that count bits) or
-//         missing.
+// Format  {"metadata": {"total_size": N, ...}, "weight_map": {tensor: shard file}}. In the wild metadata is absent,
+//         {} or carries more keys, and total_size is an integer, a float (writers that count bits) or missing.
 // Errors  A shard that is no plain file name, a value of another type, a name twice, an empty weight_map.
 // Source  docs/snapshots.md lists the oddities met.
 #pragma once

@@ -1,10 +1,9 @@
-// Method  One pass over the header with a reader for exactly its schema: nothing nests deeper than an entry,
-// so there
-//         is no recursion and no tree, and a fault knows its byte. A general JSON parser walks about 25
-//         structural characters per tensor; this one reads the same text at memory-like speed and checks it
-//         in the same pass. UTF-8 is checked by simdjson up front. Names are hashed while they are read and
-//         checked for duplicates at the end. Entries usually stand in the order of their bytes, so coverage
-//         is checked while reading and the rows are sorted only where that fails.
+// Method  One pass over the header with a reader for exactly its schema: nothing nests deeper than an entry, so there
+//         is no recursion and no tree, and a fault knows its byte. A general JSON parser walks about 25 structural
+//         characters per tensor; this one reads the same text at memory-like speed and checks it in the same pass.
+//         UTF-8 is checked by simdjson up front. Names are hashed while they are read and checked for duplicates at
+//         the end. Entries usually stand in the order of their bytes, so coverage is checked while reading and the
+//         rows are sorted only where that fails.
 #include "truth/safetensors.h"
 
 #include <fmt/format.h>

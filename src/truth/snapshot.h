@@ -1,12 +1,10 @@
 // snapshot.h: published facts that travel with the project, one compressed file per repository.
 //
-// Form    snapshots/<org>--<name>[.variant].json.zst: a JSON object with a "record" (what is known of the
-// tensors)
-//         and a "published" part (config.json, hf_quant_config.json), each with its provenance; or
-//         "alias_of". snapshots/catalogue.tsv.zst: a line per hub repository with its recorded element total.
-//         docs/snapshots.md describes every field.
-// Merge   A name opens the best evidence for exactly that repository: the record's level, its config or else
-// the
+// Form    snapshots/<org>--<name>[.variant].json.zst: a JSON object with a "record" (what is known of the tensors)
+//         and a "published" part (config.json, hf_quant_config.json), each with its provenance; or "alias_of".
+//         snapshots/catalogue.tsv.zst: a line per hub repository with its recorded element total. docs/snapshots.md
+//         describes every field.
+// Merge   A name opens the best evidence for exactly that repository: the record's level, its config or else the
 //         published one, and the catalogue's element total where the record is of that very repository.
 // Output  The same input gives the same bytes.
 #pragma once

@@ -1,7 +1,6 @@
-// Method  Whatever the source, it is first read as a MODEL would be, so that nothing enters that does not
-// open. A
-//         snapshot keeps what another kind of source gave before: a record and a config folder of one
-//         repository share a file, in whatever order they came.
+// Method  Whatever the source, it is first read as a MODEL would be, so that nothing enters that does not open. A
+//         snapshot keeps what another kind of source gave before: a record and a config folder of one repository
+//         share a file, in whatever order they came.
 #include <fmt/format.h>
 
 #include <algorithm>

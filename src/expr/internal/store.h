@@ -1,10 +1,9 @@
 // store.h: the nodes of a pool, and the canonical constructors on their ids.
 //
 // Order   Operands exist before the node that holds them, so ids are a topological order.
-// Bounds  A node is at most kMaxHeight levels above its deepest leaf (beyond is an error value), so passes
-// may
-//         recurse. Shared nodes can make the written-out tree exponentially larger than the pool; tree_size
-//         counts it, saturating, and printing refuses above kMaxPrinted.
+// Bounds  A node is at most kMaxHeight levels above its deepest leaf (beyond is an error value), so passes may
+//         recurse. Shared nodes can make the written-out tree exponentially larger than the pool; tree_size counts
+//         it, saturating, and printing refuses above kMaxPrinted.
 #pragma once
 
 #include <deque>

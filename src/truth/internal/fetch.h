@@ -1,7 +1,6 @@
 // fetch.h: a GET that arrives: redirects followed, passing troubles tried again.
 //
-// Redirects  At most 5, relative or to another server; never from https to http. The token goes to the
-// endpoint's own
+// Redirects  At most 5, relative or to another server; never from https to http. The token goes to the endpoint's own
 //            scheme, host and port and nowhere else.
 // Retries    429, 408, 5xx, dropped, short, timed out, or an answer for another range: again after
 //            first_backoff_s * 2^k, halved or raised by half at random, or what Retry-After says when that is

@@ -1,6 +1,5 @@
-// Method  exchange() writes the request, reads the head, decides from the head alone how many bytes of the
-// body it will
-//         take, and takes those. The connection is kept only when the body's end was seen.
+// Method  exchange() writes the request, reads the head, decides from the head alone how many bytes of the body it
+//         will take, and takes those. The connection is kept only when the body's end was seen.
 #include "truth/internal/http.h"
 
 #include <fmt/format.h>

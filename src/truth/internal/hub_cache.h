@@ -6,9 +6,8 @@
 //            <commit>/files/<name>              a small file, whole
 //            <commit>/headers/<name>            a shard's header bytes and the file's size; never a weight
 //            byte
-// Entry    "archlight hub entry 1 <sha256 of all that follows>\n", one line of JSON (kind, commit, file,
-// etag, length,
-//          file_bytes), the bytes. Written whole or not at all.
+// Entry    "archlight hub entry 1 <sha256 of all that follows>\n", one line of JSON (kind, commit, file, etag,
+//          length, file_bytes), the bytes. Written whole or not at all.
 // Errors   An entry that is damaged, cut off, or another file's is kDamaged: the caller reads the file again.
 #pragma once
 

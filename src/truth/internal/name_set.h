@@ -1,10 +1,9 @@
 // name_set.h: the names of a TensorTable as a hash set of row numbers, so that a name is stored once.
 //
-// Method  Open addressing over a power of two of slots, at most half full. A slot keeps the upper half of the
-// hash
-//         beside the row, so a name is compared only where 32 bits already agree. The hash is seeded per
-//         process from nothing secret: a crafted file can slow it down but bounded by kMaxProbes, past which
-//         the caller is told and treats the file as hostile.
+// Method  Open addressing over a power of two of slots, at most half full. A slot keeps the upper half of the hash
+//         beside the row, so a name is compared only where 32 bits already agree. The hash is seeded per process from
+//         nothing secret: a crafted file can slow it down but bounded by kMaxProbes, past which the caller is told
+//         and treats the file as hostile.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,4 @@
-// progress.h: how far a long read is, on stderr: one line that updates on a terminal, a line per quarter
-// elsewhere.
+// progress.h: how far a long read is, on stderr: one line that updates on a terminal, a line per quarter elsewhere.
 #pragma once
 
 #include <cstddef>

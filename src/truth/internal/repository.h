@@ -1,7 +1,6 @@
 // repository.h: what the hub says about one revision: its commit, whether it is gated, its files.
 //
-// Format  The reply of /api/models/<repo>/revision/<revision>?blobs=true, of which id, sha, gated, siblings
-// and
+// Format  The reply of /api/models/<repo>/revision/<revision>?blobs=true, of which id, sha, gated, siblings and
 //         safetensors.total are used. repository_text gives those back in the same form, for the cache.
 // Errors  A reply that is no such object, or whose sha is no commit.
 #pragma once

@@ -1,0 +1,15 @@
+#include "analysis/attention_pairs.h"
+
+namespace archlight::analysis {
+
+using expr::Expr;
+
+Expr attention_pairs(expr::ExprPool& pool, Expr s, Expr t, bool causal, std::optional<Expr> window) {
+  if (!causal) return s * t;
+  if (!window) return s == t ? s * (s + 1) / 2 : s * t - s * (s - 1) / 2;
+  const Expr earlier = t - s;
+  const Expr whole = pool.max(pool.constant(0), pool.min(s, *window - earlier));
+  return whole * earlier + whole * (whole + 1) / 2 + (s - whole) * *window;
+}
+
+}  // namespace archlight::analysis
