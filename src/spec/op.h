@@ -1,24 +1,20 @@
-// op.h: primitive ops. A row states what an op's parameters, work and shapes are; shapes and layouts follow
-// it.
+// op.h: primitive ops. A row states what an op's parameters, work and shapes are; shapes and layouts follow it.
 //
 // Row columns
 //   params   "weight[out,in] bias?[out]": parameter tensors by axis; a '?' is stored only where the node says so;
 //            "=[dim]" is a tensor named by the node itself ("=?[dim]" an optional one).
 //   flops    per evaluation, in the row's own names; one multiply-add is 2. `pairs` is the number of (query, key)
 //            pairs that the node's mask lets through, see attention_pairs().
-//   shape    "kind: [*r,in] -> [*r,out]": operands, then the output. A name binds an axis length, *r any
-//   leading axes
-//            (in formulas r is their product), an expression must equal the axis. The kinds:
-//              preserve axis_replace axis_select axis_concat broadcast contract permute   (custom ops may use
-//              these) source (no operand) explicit (the output is stated)                        (built in
-//              only)
+//   shape    "kind: [*r,in] -> [*r,out]": operands, then the output. A name binds an axis length, *r any leading
+//            axes (in formulas r is their product), an expression must equal the axis. Kinds that a custom op may
+//            have: preserve axis_replace axis_select axis_concat broadcast contract permute. Built in only: source
+//            (no operand) and explicit (the output is stated).
 //   partial  may a partial sum pass: each operand, all together, none
 //   coupled  an axis whose elements depend on each other
 //   unit     matmul work runs on tensor cores, vector work elsewhere; move computes nothing
-//   traffic  what reaches memory: read_write operands and output; view nothing; on_chip the output stays in
-//            the kernel; gather reads only the rows it returns
-//   holds    a condition on the row's names that its operands must meet, checked wherever both sides are
-//   numbers
+//   traffic  what reaches memory: read_write operands and output; view nothing; on_chip the output stays in the
+//            kernel; gather reads only the rows it returns
+//   holds    a condition on the row's names that its operands must meet, checked wherever both sides are numbers
 // Source    Each row's own column; docs/sources.md holds the longer ones.
 #pragma once
 

@@ -1,6 +1,7 @@
 // (query, key) pairs that a mask lets through, against loops that count them one by one.
 #include <gtest/gtest.h>
 
+#include "analysis/attention_pairs.h"
 #include "analysis/walk.h"
 
 namespace archlight::analysis {
