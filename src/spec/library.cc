@@ -126,12 +126,19 @@ Result<std::shared_ptr<Library>> Library::open_with(const std::string& specs,
 }
 
 Result<std::shared_ptr<Library>> Library::from_texts(const std::map<std::string, std::string>& files) {
-  auto library = std::make_shared<Library>();
+  return Library().with(files);
+}
+
+Result<std::shared_ptr<Library>> Library::with(const std::map<std::string, std::string>& files) const {
+  auto library = std::make_shared<Library>(*this);
   Faults faults;
-  library->texts_ = files;
-  std::map<std::string, std::string> extends;
+  std::map<std::string, std::string>& extends = library->extends_;
   for (const auto& [file, text] : files) {
-    if (file.starts_with("components/")) continue;
+    library->texts_.insert_or_assign(file, text);
+    if (file.starts_with("components/")) {
+      library->components_.erase(file);
+      continue;
+    }
     Result<Yaml> root = parse_text(file, text);
     if (!root) {
       base::append(faults, root.faults());
@@ -141,7 +148,7 @@ Result<std::shared_ptr<Library>> Library::from_texts(const std::map<std::string,
       if (!result)
         base::append(faults, result.faults());
       else
-        table.emplace(stem(file), std::move(*result));
+        table.insert_or_assign(stem(file), std::move(*result));
     };
     if (file == "dims.yaml") {
       Result<std::map<std::string, DimInfo>> dims = parse_dims_table(*root);
@@ -179,14 +186,13 @@ Result<std::shared_ptr<Library>> Library::from_texts(const std::map<std::string,
     }
   }
   if (!faults.empty()) return faults;
-  std::map<std::string, Adapter> resolved = library->adapters_;
-  for (auto& [name, adapter] : resolved)
+  library->resolved_ = library->adapters_;
+  for (auto& [name, adapter] : library->resolved_)
     for (std::string parent = extends[name]; !parent.empty(); parent = extends[parent])
       for (const AdapterRule& rule : library->adapters_.at(parent).rules)
         if (std::ranges::none_of(adapter.rules,
                                  [&](const AdapterRule& own) { return own.from == rule.from; }))
           adapter.rules.push_back(rule);
-  library->adapters_ = std::move(resolved);
   return library;
 }
 
@@ -244,7 +250,7 @@ Result<const Model*> Library::model_for(const Json& config) const {
 Result<const Component*> Library::load_component(const std::string& file, const std::string& name,
                                                  bool draft) const {
   const auto loaded = components_.find(file);
-  if (loaded != components_.end()) return &loaded->second;
+  if (loaded != components_.end()) return loaded->second.get();
   Result<Yaml> root = parse_text(file, texts_.at(file));
   if (!root) return root.faults();
   Result<Component> component = parse_component(*root, name);
@@ -268,7 +274,8 @@ Result<const Component*> Library::load_component(const std::string& file, const 
     return fault_at(root->find("role")->at, "unknown role '" + component->role + "'",
                     "one of " + joined(names_of(roles_)),
                     base::did_you_mean(component->role, names_of(roles_)));
-  return &components_.emplace(file, std::move(*component)).first->second;
+  return components_.emplace(file, std::make_shared<const Component>(std::move(*component)))
+      .first->second.get();
 }
 
 Result<const Component*> Library::component(const std::string& name, const Model& model,
@@ -295,8 +302,8 @@ Result<const QuantScheme*> Library::quant(const std::string& name, const base::S
 }
 
 Result<const Adapter*> Library::adapter(const std::string& name, const base::Span& at) const {
-  const auto it = adapters_.find(name);
-  if (it != adapters_.end()) return &it->second;
+  const auto it = resolved_.find(name);
+  if (it != resolved_.end()) return &it->second;
   return fault_at(at, "unknown adapter '" + name + "'", "one of " + joined(names_of(adapters_)),
                   base::did_you_mean(name, names_of(adapters_)));
 }

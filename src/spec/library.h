@@ -39,6 +39,8 @@ class Library {
                                                           const std::map<std::string, std::string>& replaced);
   // From texts by file name under specs/, for tests and for specs handed in: {"models/x.yaml": "..."}.
   static base::Result<std::shared_ptr<Library>> from_texts(const std::map<std::string, std::string>& files);
+  // This library with some files replaced or added; only those are read.
+  base::Result<std::shared_ptr<Library>> with(const std::map<std::string, std::string>& files) const;
 
   const std::map<std::string, DimInfo>& dims() const { return dims_; }
   const std::map<std::string, RoleInfo>& roles() const { return roles_; }
@@ -68,8 +70,10 @@ class Library {
   std::map<std::string, Model> models_;
   std::map<std::string, QuantScheme> quants_;
   std::vector<KvFormat> kv_formats_;
-  std::map<std::string, Adapter> adapters_;
-  mutable std::map<std::string, Component> components_;  // by file
+  std::map<std::string, Adapter> adapters_;  // each with its own rules alone
+  std::map<std::string, std::string> extends_;
+  std::map<std::string, Adapter> resolved_;                                     // with those it extends
+  mutable std::map<std::string, std::shared_ptr<const Component>> components_;  // by file
 };
 
 // The global tables, on their own.
