@@ -45,8 +45,10 @@ class Model:
     moe_intermediate_size: int = 0
     # Whether lm_head.weight is in the files. Not the same as tie_word_embeddings: several tied models store it.
     stores_head: bool = True
-    # The dtype of FP8 block scales; None: weights are BF16.
+    # The dtype of FP8 block scales; "scalar": one F32 scale per tensor and one per input; None: weights are BF16.
     fp8_scales: str = None
+    # F32 scalars k_scale and v_scale of an FP8 cache, stored under k_proj and v_proj.
+    cache_scales: bool = False
     # DeepSeek-V3's graph: dense layers before the first MoE layer, prediction layers after the last, and the length
     # of a rotary buffer stored with each layer (0: none).
     first_dense: int = 0
@@ -127,6 +129,10 @@ for name, elements in {"0.6B": 751659264, "1.7B": 2031825920, "4B": 4411646016, 
                        "Coder-480B-A35B-Instruct": 480184064000}.items():
     MODELS[f"Qwen/Qwen3-{name}-FP8"] = same(MODELS[f"Qwen/Qwen3-{name}"], fp8_scales="BF16", stores_head=True,
                                             recorded_elements=elements, recorded_tensors=0, recorded_bytes=0)
+# ModelOpt's static FP8: quant_algo FP8 with kv_cache_quant_algo FP8 and lm_head left out, by its hf_quant_config.json.
+# No total of it was recorded.
+MODELS["Qwen/Qwen3-32B-FP8-Static-PerTensor"] = same(MODELS["Qwen/Qwen3-32B"], fp8_scales="scalar", cache_scales=True,
+                                                     recorded_elements=0)
 
 
 class Record:
@@ -144,7 +150,11 @@ class Record:
 
     def linear(self, module, rows, columns, bias=False):
         """y = W x with W (rows, columns), under the checkpoint's quantisation."""
-        if self.scales:
+        if self.scales == "scalar":
+            self.add(module + ".weight", "F8_E4M3", rows, columns)
+            self.add(module + ".weight_scale", "F32")
+            self.add(module + ".input_scale", "F32")
+        elif self.scales:
             self.add(module + ".weight", "F8_E4M3", rows, columns)
             self.add(module + ".weight_scale_inv", self.scales, -(-rows // BLOCK), -(-columns // BLOCK))
         else:
@@ -165,6 +175,9 @@ def grouped_attention(record, m, module, bias=False, head_norms=False):
     record.linear(module + ".k_proj", m.num_key_value_heads * d, h, bias)
     record.linear(module + ".v_proj", m.num_key_value_heads * d, h, bias)
     record.linear(module + ".o_proj", h, m.num_attention_heads * d, bias)
+    if m.cache_scales:
+        record.add(module + ".k_proj.k_scale", "F32")
+        record.add(module + ".v_proj.v_scale", "F32")
     if head_norms:
         record.weight(module + ".q_norm", d)
         record.weight(module + ".k_norm", d)
