@@ -71,8 +71,8 @@ truth::Truth generated(const std::string& id, std::shared_ptr<const base::Json> 
   truth.level = truth::Level::kHeader;
   std::string file = id;
   if (const size_t slash = file.find('/'); slash != std::string::npos) file.replace(slash, 1, "--");
-  const base::Result<std::string> text =
-      base::read_file(std::string(ARCHLIGHT_BINARY_DIR) + "/records/" + file + ".tsv");
+  const std::string path = fmt::format("{}/records/{}.tsv", ARCHLIGHT_BINARY_DIR, file);
+  const base::Result<std::string> text = base::read_file(path);
   EXPECT_TRUE(text.ok()) << (text ? std::string() : base::render_all(text.faults()));
   if (!text) return truth;
   uint64_t offset = 0;
