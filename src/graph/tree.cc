@@ -422,8 +422,7 @@ class Builder {
   }
 
   Value add_stack(const spec::StackDecl& stack, const std::map<std::string, Value>& names) {
-    const std::optional<expr::Rational> repeat =
-        stack.repeat.empty() ? std::optional<expr::Rational>(expr::Rational{1, 1}) : number(stack.repeat, -1);
+    const std::optional<expr::Rational> repeat = number(stack.repeat, -1);
     if (!repeat) return kFailed;
     if (!repeat->is_integer() || repeat->num < 0 || repeat->num > 100'000) {
       fail(stack.at, "stack '" + stack.name + "' repeats " + expr::to_string(*repeat) + " times",

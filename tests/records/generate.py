@@ -8,7 +8,8 @@ hold the specs against these lists, and these lists against totals that the hub 
     generate.py check                   every model's totals against the recorded ones; status 1 on a difference
     generate.py list                    the known ids
     generate.py tsv ID                  name, dtype, shape (4096x1024, or scalar), bytes, shard (not known: empty)
-    generate.py tables FOLDER [ID...]   the same as FOLDER/org--name.tsv for the ids, or for all
+    generate.py tables FOLDER [ID...]   the same as FOLDER/org--name.tsv for the ids, or for all,
+                                        with the small made-up models that tests use beside the published ones
     generate.py header ID FILE          a safetensors header without the data behind it; with --sparse the file has
                                         its full length, of which the header alone takes room on disk
     generate.py compare ID FILE         against a table of the same columns, .tsv or .tsv.zst, in any order
@@ -133,6 +134,17 @@ for name, elements in {"0.6B": 751659264, "1.7B": 2031825920, "4B": 4411646016, 
 # No total of it was recorded.
 MODELS["Qwen/Qwen3-32B-FP8-Static-PerTensor"] = same(MODELS["Qwen/Qwen3-32B"], fp8_scales="scalar", cache_scales=True,
                                                      recorded_elements=0)
+
+# Made-up small models of two of the families, for tests that hold many variants of a spec against one record. No two
+# of their sizes are equal, so that one size in place of another shows.
+CUTS = {
+    "cut/DeepSeek-V3": same(DEEPSEEK_V3, vocab_size=1000, hidden_size=640, num_hidden_layers=5, num_attention_heads=4,
+                            num_key_value_heads=4, intermediate_size=896, experts=6, moe_intermediate_size=384,
+                            first_dense=2, recorded_elements=0),
+    "cut/Qwen3-MoE": same(QWEN, family="qwen3_moe", vocab_size=1000, hidden_size=640, num_hidden_layers=3,
+                          num_attention_heads=8, num_key_value_heads=2, head_dim=96, intermediate_size=896, experts=6,
+                          moe_intermediate_size=384, fp8_scales="BF16"),
+}
 
 
 class Record:
@@ -414,10 +426,11 @@ def compare(model_id, path):
 
 def write_tables(folder, ids):
     os.makedirs(folder, exist_ok=True)
-    for model_id in ids or MODELS:
+    models = {**MODELS, **CUTS}
+    for model_id in ids or models:
         path = os.path.join(folder, model_id.replace("/", "--") + ".tsv")
         with open(path + ".new", "w", encoding="utf-8") as file:
-            file.write(table(rows_of(MODELS[model_id])))
+            file.write(table(rows_of(models[model_id])))
         os.replace(path + ".new", path)
 
 
@@ -451,7 +464,7 @@ def main():
     elif args.command == "tsv":
         sys.stdout.write(table(rows_of(MODELS[args.id])))
     elif args.command == "tables":
-        unknown = [model_id for model_id in args.ids if model_id not in MODELS]
+        unknown = [model_id for model_id in args.ids if model_id not in MODELS and model_id not in CUTS]
         if unknown:
             parser.error("unknown id " + ", ".join(unknown))
         write_tables(args.folder, args.ids)
