@@ -81,6 +81,14 @@ const Record kRecords[] = {
      "writes\n"
      "stores model.layers.*.self_attn.k_proj.k_scale, which not every exporter writes\n"
      "stores model.layers.*.self_attn.v_proj.v_scale, which not every exporter writes\n"},
+    // 80 * (21 + 2 + 2) + 3 tensors; 80 * 855,638,016 elements of one byte, 2,102,665,216 of two, 1,280 scales of
+    // four.
+    {"nvidia/Llama-3.1-70B-Instruct-FP8", "nvidia--Llama-3.1-70B-Instruct-FP8", nullptr, 2003, 70553706496,
+     72656376832,
+     "stores model.layers.*.mlp.down_proj.input_scale and 6 more of 'input_scale', which not every exporter "
+     "writes\n"
+     "stores model.layers.*.self_attn.k_proj.k_scale, which not every exporter writes\n"
+     "stores model.layers.*.self_attn.v_proj.v_scale, which not every exporter writes\n"},
 };
 
 truth::Truth truth_of(const Record& record) {
