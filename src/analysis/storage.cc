@@ -366,6 +366,10 @@ class Storer {
       tensor.count_as = pattern.count_as;
       tensor.scalar = pattern.scalar;
       tensor.variable = pattern.variable;
+      if (!pattern.modules.empty() &&
+          std::ranges::find(pattern.modules, param.path.substr(param.path.rfind('.') + 1)) ==
+              pattern.modules.end())
+        continue;
       // The bias of a layer that has one is the op's own parameter.
       if (pattern.suffix == ".bias" && std::ranges::any_of(analysis_.params, [&](const Param& other) {
             return other.path == param.path && other.name == "bias";

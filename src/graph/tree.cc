@@ -57,6 +57,7 @@ class Builder {
 
   Result<SpecTree> run() {
     std::map<std::string, Value> names;
+    Value last;  // of the main model
     for (const spec::ModelEntry& entry : model_.entries) {
       const std::string& name = entry.stack ? entry.stack->name : entry.node->name;
       if (names.contains(name))
@@ -71,8 +72,10 @@ class Builder {
         for (size_t i = first; i < tree_.nodes.size(); ++i)
           tree_.program.push_back({-1, static_cast<NodeId>(i)});
       }
+      if (!entry.stack || entry.stack->apart.empty()) last = names[name];
       if (faults_.size() > 50) break;
     }
+    if (last.present()) tree_.results.push_back(last.node);
     if (model_.entries.empty())
       fail(model_.at, "model '" + model_.name + "' has no 'model' section", "a list of nodes and stacks");
     if (!faults_.empty()) return faults_;
@@ -400,7 +403,7 @@ class Builder {
       }
       tree_.nodes[it->second.node].cache = &entry;
     }
-    if (walked.outputs.size() != 1) {
+    if (walked.outputs.size() != 1 && (walked.outputs.empty() || walked.role != "block")) {
       fail(walked.at,
            "component '" + walked.name + "' has " + std::to_string(walked.outputs.size()) + " outputs",
            "exactly one");
@@ -417,13 +420,23 @@ class Builder {
             "a node of its graph", base::did_you_mean(walked.outputs[0], known));
       return kFailed;
     }
+    // What a block computes beyond the stream it hands on leaves the model: logits of a prediction layer.
+    for (size_t i = 1; i < walked.outputs.size(); ++i) {
+      const auto further = names.find(walked.outputs[i]);
+      if (further == names.end() || !further->second.present()) {
+        fail(walked.at,
+             "component '" + walked.name + "' hands on '" + walked.outputs[i] + "', which it does not compute",
+             "a node of its graph");
+        continue;
+      }
+      tree_.results.push_back(further->second.node);
+    }
     tree_.calls[call].output = out->second.node;
     return out->second;
   }
 
   Value add_stack(const spec::StackDecl& stack, const std::map<std::string, Value>& names) {
-    const std::optional<expr::Rational> repeat =
-        stack.repeat.empty() ? std::optional<expr::Rational>(expr::Rational{1, 1}) : number(stack.repeat, -1);
+    const std::optional<expr::Rational> repeat = number(stack.repeat, -1);
     if (!repeat) return kFailed;
     if (!repeat->is_integer() || repeat->num < 0 || repeat->num > 100'000) {
       fail(stack.at, "stack '" + stack.name + "' repeats " + expr::to_string(*repeat) + " times",
@@ -527,6 +540,7 @@ class Builder {
                base::did_you_mean(slot, asked_[id]));
       inputs[0] = out.node;
     }
+    if (!stack.apart.empty()) tree_.results.push_back(inputs[0]);
     return {inputs[0], false, true};
   }
 

@@ -102,6 +102,8 @@ struct SpecTree {
   std::vector<Group> groups;
   std::vector<Step> program;
   std::vector<Derived> derived;
+  // Values that leave the model: its last entry's, and every output of a stack that is counted apart.
+  std::vector<NodeId> results;
 
   // The chain of calls around a node, innermost first.
   std::vector<int> calls_around(NodeId node) const;

@@ -9,6 +9,7 @@
 #include "guard/count.h"
 #include "guard/internal/claims.h"
 #include "guard/weight.h"
+#include "guard/wiring.h"
 
 namespace archlight::guard {
 namespace {
@@ -120,7 +121,9 @@ class Verifier {
 
   void phases() {
     int64_t checks = 0;
-    const base::Faults faults = check_phases(*report_.bill, &checks);
+    base::Faults faults = check_phases(*report_.bill, &checks);
+    base::append(faults, check_config(*report_.bill, &checks));
+    base::append(faults, check_wiring(*report_.bill, &checks));
     record("analysis", checks + static_cast<int64_t>(report_.bill->quantities.size()), faults);
   }
 

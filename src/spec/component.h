@@ -3,7 +3,7 @@
 // Keys of a file
 //   role           a name of roles.yaml: the slot it may fill
 //   inputs         names of its inputs, [x] when absent
-//   outputs        the nodes it hands on
+//   outputs        the node it hands on; a block may name more behind it, which leave the model
 //   cache          {family, entries: [{node, kind, ...growth}]}: what decode keeps of a request. Growth is per token,
 //                  or capped by `window: FORMULA`, or one token in `ratio: FORMULA`, or a state when `fixed: true`.
 //                  Readers of an entry's node see it over the whole context.

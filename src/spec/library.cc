@@ -59,6 +59,7 @@ Result<std::map<std::string, DimInfo>> parse_dims_table(const Yaml& root) {
     info.kind = reader.required_text("kind");
     info.shardable_by = reader.texts("shardable_by");
     info.meaning = reader.text("meaning");
+    info.config_keys = reader.texts("config");
     reader.finish();
     if (!info.kind.empty() && std::ranges::find(kDimKinds, info.kind) == std::end(kDimKinds))
       faults.push_back(fault_at(entry.value.at, "unknown dim kind '" + info.kind + "'",
@@ -84,6 +85,9 @@ Result<std::map<std::string, RoleInfo>> parse_roles_table(const Yaml& root) {
     Reader reader(entry.value, "role '" + entry.key + "'", faults);
     RoleInfo info;
     info.fills = reader.text("fills");
+    info.has_ops = reader.has("ops");
+    info.ops = reader.texts("ops");
+    info.copies = reader.flag("copies");
     info.meaning = reader.required_text("meaning");
     reader.finish();
     out.emplace(entry.key, std::move(info));

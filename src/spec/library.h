@@ -23,10 +23,14 @@ struct DimInfo {
   std::string kind;  // head_count, width, whole, ...
   std::vector<std::string> shardable_by;
   std::string meaning;
+  std::vector<std::string> config_keys;  // where configs state it, whatever the family
 };
 
 struct RoleInfo {
   std::string fills;  // the slot of a block template it may fill, empty when none
+  bool has_ops = false;
+  std::vector<std::string> ops;  // whose parameters may have it, where the table says so
+  bool copies = false;           // of copies that share the tokens out, and only of such
   std::string meaning;
 };
 

@@ -162,6 +162,7 @@ StackDecl parse_stack(const Yaml& node, Faults& faults) {
   Reader reader(node, "a layer stack", faults);
   out.name = reader.required_text("name");
   out.repeat = reader.formula("repeat");
+  if (!reader.has("repeat")) out.repeat = *expr::Formula::parse("1", node.at);  // a stack of one layer
   if (const Yaml* inputs = reader.get("inputs")) out.inputs = parse_operands(*inputs, faults);
   for (const base::YamlEntry& entry : reader.map("streams", "a map of stream names"))
     out.streams.push_back(parse_stream(entry, faults));

@@ -49,6 +49,7 @@ StoredPattern parse_stored(const Yaml& node, Faults& faults) {
   out.suffix = reader.required_text("suffix");
   out.main = reader.flag("main");
   out.optional = reader.flag("optional");
+  out.modules = reader.texts("modules");
   const std::string count = reader.text("count_as", "1");
   out.count_as = std::atoi(count.c_str());
   if (count.size() > 2 || out.count_as < 1)

@@ -8,12 +8,13 @@
 //   params       name: {key: PATH, default: N}: numbers of the declaration that the shapes below use
 //   scope        {ops: [...], roles: [...], not_roles: [...], copies: only}: which weights it converts
 //   ignore       {keys: [...], match: path|component}: the declaration's lists of modules left as they are
-//   tensors      what stands for one weight: {suffix, dtype, shape, main, optional, count_as, variable}.
-//   Shapes are formulas over
+//   tensors      what stands for one weight: {suffix, dtype, shape, main, optional, count_as, variable,
+//   modules}. Shapes are formulas over
 //                out, in (the weight's axes) and the params; a stacked weight has its copies in front.
 //                Several dtypes: the first unless the model's quant_context says otherwise. count_as is how
 //                often the hub's element total counts one stored element; a variable tensor's length is known
-//                to its file alone.
+//                to its file alone; `modules` are the last path segments beside which it may stand, all when
+//                absent.
 // Source  facts on each scheme stand in its file.
 #pragma once
 
@@ -33,6 +34,7 @@ struct StoredPattern {
   std::string suffix;  // with its joint: ".weight", "_blocks"
   std::vector<base::Dtype> dtypes;
   std::vector<expr::Formula> shape;
+  std::vector<std::string> modules;  // last path segments; empty: every weight in scope
   bool scalar = false;
   bool variable = false;
   bool main = false;

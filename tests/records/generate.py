@@ -8,7 +8,8 @@ hold the specs against these lists, and these lists against totals that the hub 
     generate.py check                   every model's totals against the recorded ones; status 1 on a difference
     generate.py list                    the known ids
     generate.py tsv ID                  name, dtype, shape (4096x1024, or scalar), bytes, shard (not known: empty)
-    generate.py tables FOLDER [ID...]   the same as FOLDER/org--name.tsv for the ids, or for all
+    generate.py tables FOLDER [ID...]   the same as FOLDER/org--name.tsv for the ids, or for all,
+                                        with the small made-up models that tests use beside the published ones
     generate.py header ID FILE          a safetensors header without the data behind it; with --sparse the file has
                                         its full length, of which the header alone takes room on disk
     generate.py compare ID FILE         against a table of the same columns, .tsv or .tsv.zst, in any order
@@ -45,13 +46,21 @@ class Model:
     moe_intermediate_size: int = 0
     # Whether lm_head.weight is in the files. Not the same as tie_word_embeddings: several tied models store it.
     stores_head: bool = True
-    # The dtype of FP8 block scales; None: weights are BF16.
+    # The dtype of FP8 block scales; "scalar": one F32 scale per tensor and one per input; None: weights are BF16.
     fp8_scales: str = None
+    # F32 scalars k_scale and v_scale of an FP8 cache, stored under k_proj and v_proj.
+    cache_scales: bool = False
     # DeepSeek-V3's graph: dense layers before the first MoE layer, prediction layers after the last, and the length
     # of a rotary buffer stored with each layer (0: none).
     first_dense: int = 0
     mtp_layers: int = 0
     inv_freq: int = 0
+    q_rank: int = 1536  # 0: one full q_proj
+    shared_experts: int = 1
+    # Biases of the attention's and the dense network's projections; layers of a MoE model that are dense.
+    attention_bias: bool = False
+    mlp_bias: bool = False
+    dense_layers: tuple = ()
     # Recorded: elements as the hub shows them (safetensors.total), and where known tensors and bytes.
     recorded_elements: int = 0
     recorded_tensors: int = 0
@@ -116,9 +125,9 @@ MODELS = {
     "mistralai/Mixtral-8x22B-v0.1": Model("mixtral", 32000, 6144, 56, 48, 8, 128, 16384, experts=8,
                                           recorded_elements=140620634112, recorded_tensors=1739,
                                           recorded_bytes=281241268224),
-    "openai/gpt-oss-20b": Model("gpt_oss", 201088, 2880, 24, 64, 8, 64, 2880, experts=32,
+    "openai/gpt-oss-20b": Model("gpt_oss", 201088, 2880, 24, 64, 8, 64, 2880, experts=32, attention_bias=True,
                                 recorded_elements=21511953984, recorded_tensors=459, recorded_bytes=13761264768),
-    "openai/gpt-oss-120b": Model("gpt_oss", 201088, 2880, 36, 64, 8, 64, 2880, experts=128,
+    "openai/gpt-oss-120b": Model("gpt_oss", 201088, 2880, 36, 64, 8, 64, 2880, experts=128, attention_bias=True,
                                  recorded_elements=120412337472),
 }
 # Block FP8 with BF16 scales. The 4B stores its tied head here, its BF16 original does not.
@@ -127,6 +136,34 @@ for name, elements in {"0.6B": 751659264, "1.7B": 2031825920, "4B": 4411646016, 
                        "Coder-480B-A35B-Instruct": 480184064000}.items():
     MODELS[f"Qwen/Qwen3-{name}-FP8"] = same(MODELS[f"Qwen/Qwen3-{name}"], fp8_scales="BF16", stores_head=True,
                                             recorded_elements=elements, recorded_tensors=0, recorded_bytes=0)
+# ModelOpt's static FP8: quant_algo FP8 with kv_cache_quant_algo FP8 and lm_head left out, by hf_quant_config.json. No total
+# of the Qwen3 was recorded.
+for name, original, elements in [("Qwen/Qwen3-32B-FP8-Static-PerTensor", "Qwen/Qwen3-32B", 0),
+                                 ("nvidia/Llama-3.1-70B-Instruct-FP8", "meta-llama/Llama-3.1-70B", 70553706496)]:
+    MODELS[name] = same(MODELS[original], fp8_scales="scalar", cache_scales=True, recorded_elements=elements)
+
+
+# Made-up small models of the families, for tests that hold many variants of a spec against one record. No two of their
+# sizes are equal, so that one size in place of another shows, and what the published ones leave at its default differs
+# from it: head_dim, biases, dense layers, a full q_proj.
+SMALL = Model("llama", 1000, 640, 3, 8, 2, 96, 896)
+CUTS = {
+    "cut/Llama": same(SMALL, attention_bias=True, mlp_bias=True, stores_head=False),
+    "cut/Qwen3": same(SMALL, family="qwen3", attention_bias=True, fp8_scales="BF16", stores_head=False),
+    # Of six layers 1, 3 and 5 are MoE by decoder_sparse_step 2, but 3 is listed as dense.
+    "cut/Qwen3-MoE": same(SMALL, family="qwen3_moe", num_hidden_layers=6, experts=7, moe_intermediate_size=384,
+                          attention_bias=True, fp8_scales="BF16", dense_layers=(0, 2, 3, 4), stores_head=False),
+    "cut/Mixtral": same(SMALL, family="mixtral", experts=7, stores_head=False),
+    "cut/gpt-oss": same(SMALL, family="gpt_oss", num_hidden_layers=5, intermediate_size=384, experts=7,
+                        stores_head=False),
+    "cut/DeepSeek-V3": same(DEEPSEEK_V3, vocab_size=1000, hidden_size=640, num_hidden_layers=5, num_attention_heads=4,
+                            intermediate_size=896, experts=6, moe_intermediate_size=384, first_dense=2,
+                            shared_experts=2, recorded_elements=0),
+    # With a full q_proj and without shared experts, as the code of the family also allows.
+    "cut/Kimi-K2": same(DEEPSEEK_V3, vocab_size=1000, hidden_size=640, num_hidden_layers=3, num_attention_heads=5,
+                        intermediate_size=896, experts=6, moe_intermediate_size=384, first_dense=1, mtp_layers=0,
+                        q_rank=0, shared_experts=0, inv_freq=64, stores_head=False, recorded_elements=0),
+}
 
 
 class Record:
@@ -144,7 +181,11 @@ class Record:
 
     def linear(self, module, rows, columns, bias=False):
         """y = W x with W (rows, columns), under the checkpoint's quantisation."""
-        if self.scales:
+        if self.scales == "scalar":
+            self.add(module + ".weight", "F8_E4M3", rows, columns)
+            self.add(module + ".weight_scale", "F32")
+            self.add(module + ".input_scale", "F32")
+        elif self.scales:
             self.add(module + ".weight", "F8_E4M3", rows, columns)
             self.add(module + ".weight_scale_inv", self.scales, -(-rows // BLOCK), -(-columns // BLOCK))
         else:
@@ -152,11 +193,11 @@ class Record:
         if bias:
             self.add(module + ".bias", "BF16", rows)
 
-    def swiglu(self, module, hidden, width, names=("gate_proj", "up_proj", "down_proj")):
+    def swiglu(self, module, hidden, width, names=("gate_proj", "up_proj", "down_proj"), bias=False):
         gate, up, down = names
-        self.linear(f"{module}.{gate}", width, hidden)
-        self.linear(f"{module}.{up}", width, hidden)
-        self.linear(f"{module}.{down}", hidden, width)
+        self.linear(f"{module}.{gate}", width, hidden, bias)
+        self.linear(f"{module}.{up}", width, hidden, bias)
+        self.linear(f"{module}.{down}", hidden, width, bias)
 
 
 def grouped_attention(record, m, module, bias=False, head_norms=False):
@@ -165,6 +206,9 @@ def grouped_attention(record, m, module, bias=False, head_norms=False):
     record.linear(module + ".k_proj", m.num_key_value_heads * d, h, bias)
     record.linear(module + ".v_proj", m.num_key_value_heads * d, h, bias)
     record.linear(module + ".o_proj", h, m.num_attention_heads * d, bias)
+    if m.cache_scales:
+        record.add(module + ".k_proj.k_scale", "F32")
+        record.add(module + ".v_proj.v_scale", "F32")
     if head_norms:
         record.weight(module + ".q_norm", d)
         record.weight(module + ".k_norm", d)
@@ -186,22 +230,26 @@ def decoder(record, m, attention, feed_forward):
 
 
 def llama(record, m):
-    decoder(record, m, lambda name: grouped_attention(record, m, name),
-            lambda layer, n: record.swiglu(layer + ".mlp", m.hidden_size, m.intermediate_size))
+    decoder(record, m, lambda name: grouped_attention(record, m, name, bias=m.attention_bias),
+            lambda layer, n: record.swiglu(layer + ".mlp", m.hidden_size, m.intermediate_size, bias=m.mlp_bias))
 
 
 def qwen3(record, m):
-    decoder(record, m, lambda name: grouped_attention(record, m, name, head_norms=True),
+    decoder(record, m, lambda name: grouped_attention(record, m, name, bias=m.attention_bias, head_norms=True),
             lambda layer, n: record.swiglu(layer + ".mlp", m.hidden_size, m.intermediate_size))
 
 
 def qwen3_moe(record, m):
     def experts(layer, n):
+        if n in m.dense_layers:
+            record.swiglu(layer + ".mlp", m.hidden_size, m.intermediate_size)
+            return
         record.weight(layer + ".mlp.gate", m.experts, m.hidden_size)
         for e in range(m.experts):
             record.swiglu(f"{layer}.mlp.experts.{e}", m.hidden_size, m.moe_intermediate_size)
 
-    decoder(record, m, lambda name: grouped_attention(record, m, name, head_norms=True), experts)
+    decoder(record, m, lambda name: grouped_attention(record, m, name, bias=m.attention_bias, head_norms=True),
+            experts)
 
 
 def mixtral(record, m):
@@ -219,7 +267,7 @@ def gpt_oss(record, m):
     h, i, e = m.hidden_size, m.intermediate_size, m.experts
 
     def attention(module):
-        grouped_attention(record, m, module, bias=True)
+        grouped_attention(record, m, module, bias=m.attention_bias)
         record.add(module + ".sinks", "BF16", m.num_attention_heads)
 
     def mxfp4(name, rows, columns):
@@ -239,12 +287,16 @@ def gpt_oss(record, m):
 
 def deepseek_v3(record, m):
     h, heads = m.hidden_size, m.num_attention_heads
-    q_rank, kv_rank, nope, rope, v_dim = 1536, 512, 128, 64, 128  # the same in every release of this graph
+    q_rank = m.q_rank
+    kv_rank, nope, rope, v_dim = 512, 128, 64, 128  # the same in every release of this graph
 
     def latent_attention(module):
-        record.linear(module + ".q_a_proj", q_rank, h)
-        record.weight(module + ".q_a_layernorm", q_rank)
-        record.linear(module + ".q_b_proj", heads * (nope + rope), q_rank)
+        if q_rank:
+            record.linear(module + ".q_a_proj", q_rank, h)
+            record.weight(module + ".q_a_layernorm", q_rank)
+            record.linear(module + ".q_b_proj", heads * (nope + rope), q_rank)
+        else:
+            record.linear(module + ".q_proj", heads * (nope + rope), h)
         record.linear(module + ".kv_a_proj_with_mqa", kv_rank + rope, h)
         record.weight(module + ".kv_a_layernorm", kv_rank)
         record.linear(module + ".kv_b_proj", heads * (nope + v_dim), kv_rank)
@@ -260,7 +312,8 @@ def deepseek_v3(record, m):
         record.add(layer + ".mlp.gate.e_score_correction_bias", "F32", m.experts)
         for e in range(m.experts):
             record.swiglu(f"{layer}.mlp.experts.{e}", h, m.moe_intermediate_size)
-        record.swiglu(layer + ".mlp.shared_experts", h, m.moe_intermediate_size)  # n_shared_experts is 1
+        if m.shared_experts:  # one network, as wide as all of them
+            record.swiglu(layer + ".mlp.shared_experts", h, m.shared_experts * m.moe_intermediate_size)
 
     decoder(record, m, latent_attention, feed_forward)
     for n in range(m.num_hidden_layers, m.num_hidden_layers + m.mtp_layers):
@@ -401,10 +454,11 @@ def compare(model_id, path):
 
 def write_tables(folder, ids):
     os.makedirs(folder, exist_ok=True)
-    for model_id in ids or MODELS:
+    models = {**MODELS, **CUTS}
+    for model_id in ids or models:
         path = os.path.join(folder, model_id.replace("/", "--") + ".tsv")
         with open(path + ".new", "w", encoding="utf-8") as file:
-            file.write(table(rows_of(MODELS[model_id])))
+            file.write(table(rows_of(models[model_id])))
         os.replace(path + ".new", path)
 
 
@@ -438,7 +492,7 @@ def main():
     elif args.command == "tsv":
         sys.stdout.write(table(rows_of(MODELS[args.id])))
     elif args.command == "tables":
-        unknown = [model_id for model_id in args.ids if model_id not in MODELS]
+        unknown = [model_id for model_id in args.ids if model_id not in MODELS and model_id not in CUTS]
         if unknown:
             parser.error("unknown id " + ", ".join(unknown))
         write_tables(args.folder, args.ids)

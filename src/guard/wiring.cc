@@ -1,0 +1,420 @@
+#include "guard/wiring.h"
+
+#include <algorithm>
+#include <functional>
+#include <set>
+
+namespace archlight::guard {
+namespace {
+
+using analysis::Analysis;
+using expr::Expr;
+using graph::Node;
+using graph::NodeId;
+using spec::CacheEntry;
+
+// What attention reads a kept entry as.
+struct Kind {
+  std::string_view name;
+  bool key, value;
+};
+constexpr Kind kKinds[] = {
+    {"key", true, false}, {"rope_key", true, false}, {"value", false, true}, {"latent", true, true}};
+
+std::string described(const Node& node) {
+  return "node '" + node.name + "' (" + node.path + ")";
+}
+
+class Wiring {
+ public:
+  Wiring(const Analysis& analysis, int64_t* checks, std::set<std::string>* said, base::Faults* faults)
+      : analysis_(analysis), tree_(*analysis.tree), checks_(*checks), said_(*said), faults_(*faults) {
+    readers_.resize(tree_.nodes.size());
+    for (NodeId id = 0; id < tree_.nodes.size(); ++id)
+      for (NodeId in : tree_.nodes[id].in) readers_[in].push_back(id);
+  }
+
+  void run() {
+    every_value_is_read();
+    for (NodeId id = 0; id < tree_.nodes.size(); ++id)
+      if (joins_context(id)) attention(id);
+    for (const analysis::Cache& cache : analysis_.caches) kept(cache);
+    for (NodeId id = 0; id < tree_.nodes.size(); ++id) {
+      positions(id);
+      if (tree_.phase == graph::Phase::kDecode) once_per_token(id);
+    }
+    for (size_t call = 0; call < tree_.calls.size(); ++call) {
+      routed(static_cast<int>(call));
+      call_role(tree_.calls[call]);
+    }
+    roles();
+  }
+
+ private:
+  void fail(const base::Span& at, std::string wrong, std::string expected, std::string fix = {}) {
+    if (!said_.insert(wrong).second) return;
+    faults_.push_back({at, std::move(wrong), std::move(expected), std::move(fix), "analysis"});
+  }
+
+  bool inside(int call, int of) const {
+    for (; of >= 0; of = tree_.calls[of].parent)
+      if (of == call) return true;
+    return call < 0;
+  }
+
+  // A node and all that it is computed from, as far as the component around it.
+  std::vector<NodeId> behind(NodeId from, int call) const {
+    return reach(from, call, [&](NodeId id) -> const std::vector<NodeId>& { return tree_.nodes[id].in; });
+  }
+  // A node and all that is computed from it.
+  std::vector<NodeId> ahead(NodeId from, int call) const {
+    return reach(from, call, [&](NodeId id) -> const std::vector<NodeId>& { return readers_[id]; });
+  }
+  std::vector<NodeId> reach(NodeId from, int call,
+                            const std::function<const std::vector<NodeId>&(NodeId)>& next) const {
+    std::vector<NodeId> out = {from};
+    for (size_t i = 0; i < out.size(); ++i)
+      for (NodeId id : next(out[i]))
+        if (inside(call, tree_.nodes[id].call) && std::ranges::find(out, id) == out.end()) out.push_back(id);
+    return out;
+  }
+
+  void every_value_is_read() {
+    for (NodeId id = 0; id < tree_.nodes.size(); ++id) {
+      ++checks_;
+      if (!readers_[id].empty() || std::ranges::find(tree_.results, id) != tree_.results.end()) continue;
+      const Node& node = tree_.nodes[id];
+      fail(node.decl->at, described(node) + " is computed and never read",
+           "a reader, or a place among the outputs", "read it, or leave it out");
+    }
+  }
+
+  // ---- attention: ops that work on (query, key) pairs
+
+  bool on_pairs(NodeId id) const { return tree_.nodes[id].op->flops_text.find("pairs") != std::string::npos; }
+  // Of those, the two that take what the context keeps as their second operand.
+  bool joins_context(NodeId id) const { return on_pairs(id) && tree_.nodes[id].in.size() == 2; }
+  // A score makes the axis of keys, a weighted sum takes it away.
+  bool is_score(NodeId id) const {
+    return std::ranges::any_of(tree_.nodes[id].op->output,
+                               [](const spec::AxisPattern& axis) { return axis.name == "t"; });
+  }
+
+  static std::string mask_of(const Node& node) {
+    return node.decl->mask + (node.decl->window.empty() ? "" : " within " + node.decl->window.text());
+  }
+
+  std::vector<NodeId> kept_behind(NodeId from, int call) const {
+    std::vector<NodeId> out;
+    for (NodeId id : behind(from, call))
+      if (tree_.nodes[id].cache) out.push_back(id);
+    return out;
+  }
+
+  size_t rotations_behind(NodeId from, int call) const {
+    return static_cast<size_t>(std::ranges::count_if(
+        behind(from, call), [&](NodeId id) { return tree_.nodes[id].op->name == "rope"; }));
+  }
+
+  // The parts that a value is joined from, through ops that only look at it another way; empty when it is not.
+  std::vector<Expr> parts_of(NodeId id) const {
+    while (true) {
+      const Node& node = tree_.nodes[id];
+      if (node.op->kind == spec::ShapeKind::kAxisConcat) {
+        std::vector<Expr> out;
+        for (NodeId in : node.in) out.push_back(analysis_.shape[in].back());
+        return out;
+      }
+      if (node.op->traffic != spec::Traffic::kView || node.in.size() != 1) return {};
+      id = node.in[0];
+    }
+  }
+
+  void attention(NodeId id) {
+    const Node& node = tree_.nodes[id];
+    const base::Span& at = node.decl->at;
+    const bool score = is_score(id);
+    const std::string what = described(node);
+    for (NodeId reader : readers_[id]) {
+      if (!on_pairs(reader)) continue;
+      same_mask(id, reader);
+      for (NodeId last : readers_[reader])
+        if (on_pairs(last)) same_mask(id, last);
+    }
+    if (!score) {
+      ++checks_;
+      if (joins_context(node.in[0]))
+        fail(at, what + " weights values by the raw scores of '" + tree_.nodes[node.in[0]].name + "'",
+             "weights that a softmax made");
+    }
+    if (score) {
+      checks_ += 2;
+      if ((rotations_behind(node.in[0], node.call) > 0) != (rotations_behind(node.in[1], node.call) > 0))
+        fail(at,
+             what + " compares a rotated " + (rotations_behind(node.in[0], node.call) ? "query" : "key") +
+                 " with one that is not",
+             "rope on both sides, or on neither");
+      const std::vector<Expr> query = parts_of(node.in[0]), key = parts_of(node.in[1]);
+      if (!query.empty() && !key.empty() &&
+          !std::ranges::equal(query, key, [](Expr a, Expr b) { return expr::same_value(a, b); }))
+        fail(
+            at,
+            what + " compares " + parts_text(query) + " of the query with " + parts_text(key) + " of the key",
+            "parts of equal widths, in one order", "join both in the same order");
+      // Where only the key comes through the cache, decode's query is the step's own.
+      if (!kept_behind(node.in[0], node.call).empty() && !shares_all(node.in[0], node.in[1], node.call))
+        fail(at,
+             what + " takes its query through kept '" +
+                 tree_.nodes[kept_behind(node.in[0], node.call)[0]].name + "'",
+             "a query of this step's tokens; kept entries are keys and values", "swap the operands");
+    }
+    if (node.decl->mask != "causal") return;
+    ++checks_;
+    const std::vector<NodeId> entries = kept_behind(node.in[1], node.call);
+    if (entries.empty())
+      fail(at, what + " reads " + (score ? "keys" : "values") + " that no cache entry keeps",
+           "an entry of the component's cache behind '" + tree_.nodes[node.in[1]].name + "'",
+           "decode would see this step's tokens only");
+    for (NodeId entry : entries) {
+      const CacheEntry& cache = *tree_.nodes[entry].cache;
+      ++checks_;
+      const std::string window = node.decl->window.empty() ? "no window" : node.decl->window.text(),
+                        capped =
+                            cache.growth == CacheEntry::Growth::kWindow ? cache.amount.text() : "no window";
+      if (cache.growth == CacheEntry::Growth::kFixed)
+        fail(cache.at,
+             "the cache keeps '" + cache.node + "' as a fixed state, and " + what + " reads it by token",
+             "an entry that grows");
+      else if (window != capped)
+        fail(cache.at, "the cache entry '" + cache.node + "' has " + described_window(capped),
+             described_window(window) + ", that of " + what + " which reads it");
+    }
+  }
+
+  // A cache holds what attention reads: a step that computes on every kept token again keeps the wrong value.
+  void once_per_token(NodeId id) {
+    const Node& node = tree_.nodes[id];
+    if (on_pairs(id) || node.op->unit == spec::Unit::kMove || node.call < 0) return;
+    const analysis::Shape& shape = analysis_.computed[id];
+    if (shape.size() < 3 || analysis_.s_ctx == analysis_.s_query || !(shape[1] == analysis_.s_ctx)) return;
+    ++checks_;
+    std::string kept;
+    for (NodeId entry : kept_behind(id, node.call))
+      if (entry != id) kept = tree_.nodes[entry].name;
+    if (kept.empty()) return;
+    fail(node.decl->at, "decode computes " + described(node) + " again for every token of the context",
+         "work on this step's tokens alone",
+         "keep '" + node.name + "' rather than '" + kept + "', or give the component a decode variant");
+  }
+
+  static std::string described_window(const std::string& text) {
+    return text == "no window" ? text : "window " + text;
+  }
+
+  // Both operands through the same kept values: a component that compares its states with each other.
+  bool shares_all(NodeId query, NodeId key, int call) const {
+    return kept_behind(query, call) == kept_behind(key, call);
+  }
+
+  void same_mask(NodeId a, NodeId b) {
+    ++checks_;
+    const Node &first = tree_.nodes[a], &second = tree_.nodes[b];
+    if (mask_of(first) == mask_of(second)) return;
+    fail(second.decl->at, described(second) + " has mask " + mask_of(second),
+         mask_of(first) + ", that of '" + first.name + "' before it");
+  }
+
+  static std::string parts_text(const std::vector<Expr>& parts) {
+    std::string out;
+    for (const Expr& part : parts) out += (out.empty() ? "" : ", ") + expr::to_text(part);
+    return "[" + out + "]";
+  }
+
+  // ---- cache
+
+  void kept(const analysis::Cache& cache) {
+    const Node& node = tree_.nodes[cache.node];
+    const auto kind = std::ranges::find(kKinds, std::string_view(cache.kind), &Kind::name);
+    if (kind == std::end(kKinds)) return;
+    ++checks_;
+    bool key = false, value = false;
+    const std::vector<NodeId> readers = ahead(cache.node, node.call);
+    for (NodeId id : readers) {
+      if (!joins_context(id)) continue;
+      // It is read as a key where it stands behind the second operand.
+      const std::vector<NodeId> through = behind(tree_.nodes[id].in[1], node.call);
+      if (std::ranges::find(through, cache.node) == through.end()) continue;
+      (is_score(id) ? key : value) = true;
+    }
+    const auto text = [](bool as_key, bool as_value) {
+      return std::string(as_key && as_value ? "key and value"
+                         : as_key           ? "key"
+                         : as_value         ? "value"
+                                            : "neither");
+    };
+    if (key == kind->key && value == kind->value) return;
+    fail(node.cache->at,
+         "the cache entry '" + node.cache->node + "' of kind " + cache.kind + " is read as " +
+             text(key, value),
+         text(kind->key, kind->value) + " by attention");
+  }
+
+  // ---- routing
+
+  // Positions that a choice makes are no numbers to compute with, and only such positions choose.
+  void positions(NodeId id) {
+    const Node& node = tree_.nodes[id];
+    const bool chooses = node.op->name == "take" || node.op->name == "dispatch";
+    for (size_t i = 0; i < node.in.size(); ++i) {
+      const Node& from = tree_.nodes[node.in[i]];
+      const bool chosen = from.op->name == "topk";
+      if (!chosen && !(chooses && i == 1)) continue;
+      ++checks_;
+      if (chooses && i == 1 && !chosen) {
+        fail(node.decl->at, described(node) + " chooses by '" + from.name + "', which is no choice",
+             "positions that a topk made");
+      } else if (node.op->unit != spec::Unit::kMove) {
+        fail(node.decl->at, described(node) + " computes with the positions that '" + from.name + "' chose",
+             "the values at those positions", "take them first");
+      } else if (node.op->name == "take" && i == 1) {
+        const Expr chosen_of = analysis_.shape[from.in[0]].back(),
+                   taken_of = analysis_.shape[node.in[0]].back();
+        if (!expr::same_value(chosen_of, taken_of))
+          fail(node.decl->at,
+               described(node) + " takes from " + expr::to_text(taken_of) + " values of '" +
+                   tree_.nodes[node.in[0]].name + "'",
+               expr::to_text(chosen_of) + ", those that '" + from.name + "' chose among");
+      }
+    }
+  }
+
+  void routed(int id) {
+    const graph::Call& call = tree_.calls[id];
+    if (call.copies.empty()) return;
+    if (!call.splits_tokens) {
+      const auto inner = std::ranges::find(tree_.nodes, id, &Node::call);
+      if (inner == tree_.nodes.end()) return;
+      const size_t node = static_cast<size_t>(inner - tree_.nodes.begin());
+      ++checks_;
+      if (!expr::same_value(analysis_.active_in_layer[node], analysis_.in_layer[node]))
+        fail(call.decl->at,
+             "node '" + call.name + "' (" + call.path + ") lets each token use " + call.active.text() +
+                 " of " + call.copies.text() + " copies, and every copy computes every token",
+             "split: tokens, or every copy active");
+      return;
+    }
+    const auto first = std::ranges::find(tree_.nodes, id, &Node::call);
+    if (call.inputs.empty() || first == tree_.nodes.end()) return;
+    const NodeId in = call.inputs[0];
+    const size_t inner = static_cast<size_t>(first - tree_.nodes.begin());
+    if (analysis_.shape[in].size() < 2) return;
+    ++checks_;
+    const Expr active = analysis_.active_in_layer[inner] / analysis_.active_in_layer[in],
+               wanted = analysis_.s_query * active, got = analysis_.shape[in][1];
+    if (expr::same_value(wanted, got)) return;
+    fail(call.decl->at,
+         "node '" + call.name + "' (" + call.path + ") lets each token use " + expr::to_text(active) +
+             " copies, and '" + tree_.nodes[in].name + "' hands it " +
+             expr::to_text(got / analysis_.s_query) + " of each",
+         "as many as are chosen");
+  }
+
+  // ---- roles
+
+  // What a component is when it is called by name: its own role says which slot it could fill.
+  void call_role(const graph::Call& call) {
+    if (!call.decl || call.decl->target != spec::NodeDecl::Target::kComponent) return;
+    const auto role = tree_.library->roles().find(call.role);
+    if (role == tree_.library->roles().end()) return;
+    ++checks_;
+    const std::string what = "node '" + call.name + "' (" + call.path + ")";
+    if (!role->second.fills.empty())
+      fail(call.decl->at, what + " calls a component by name and has the role '" + call.role + "' of a slot",
+           "a role of its own, such as shared_experts");
+    else if (role->second.copies != call.splits_tokens)
+      fail(call.decl->at,
+           what + " has the role '" + call.role + "' and " +
+               (call.splits_tokens ? "shares tokens out to copies" : "no copies that share tokens out"),
+           call.splits_tokens ? "a role of copies: routed_experts"
+                              : "another role, or copies with split: tokens");
+  }
+
+  void roles() {
+    for (const analysis::Param& param : analysis_.params) {
+      const Node& node = tree_.nodes[param.node];
+      ++checks_;
+      if (param.role.empty()) {
+        fail(node.decl->at, described(node) + " stores '" + param.name + "' and has no role",
+             "a role of specs/roles.yaml, which its totals stand under");
+        continue;
+      }
+      const auto& table = tree_.library->roles();
+      const auto role = table.find(param.role);
+      if (role == table.end()) continue;
+      const std::vector<std::string>& ops = role->second.ops;
+      if (role->second.has_ops && std::ranges::find(ops, param.op) == ops.end())
+        fail(node.decl->at, described(node) + " of op '" + param.op + "' has the role '" + param.role + "'",
+             ops.empty() ? "a role for what it is: this one is for templates"
+                         : "a role that such an op may have");
+      else if (!node.decl->role.empty() && !role->second.fills.empty())
+        fail(node.decl->at, described(node) + " has the role '" + param.role + "' of a component",
+             "a role that fills no slot");
+    }
+  }
+
+  const Analysis& analysis_;
+  const graph::SpecTree& tree_;
+  std::vector<std::vector<NodeId>> readers_;
+  int64_t& checks_;
+  std::set<std::string>& said_;
+  base::Faults& faults_;
+};
+
+// Decode keeps what prefill keeps, entry by entry: the step reads what earlier steps wrote.
+void same_entries(const analysis::Bill& bill, int64_t* checks, base::Faults* faults) {
+  struct Entry {
+    std::string text;
+    base::Span at;
+  };
+  const auto entries = [](const Analysis& analysis) {
+    std::vector<Entry> out;
+    for (const analysis::Cache& cache : analysis.caches) {
+      const Node& node = analysis.tree->nodes[cache.node];
+      std::string text = "'" + node.name + "' (" + node.path + ") as " + cache.kind + ", " +
+                         expr::to_text(cache.per_token) + " elements";
+      if (cache.growth == CacheEntry::Growth::kWindow) text += " within " + node.cache->amount.text();
+      if (cache.growth == CacheEntry::Growth::kRatio) text += ", one in " + node.cache->amount.text();
+      if (cache.growth == CacheEntry::Growth::kFixed) text += " in all";
+      out.push_back({std::move(text), node.cache->at});
+    }
+    return out;
+  };
+  const std::vector<Entry> prefill = entries(*bill.prefill), decode = entries(*bill.decode);
+  std::set<std::string> said;
+  const auto missing = [&](const std::vector<Entry>& of, const std::vector<Entry>& in, const char* phase,
+                           const char* other) {
+    for (const Entry& entry : of) {
+      ++*checks;
+      if (std::ranges::find(in, entry.text, &Entry::text) != in.end()) continue;
+      if (!said.insert(entry.text).second) continue;
+      faults->push_back({entry.at, std::string(phase) + " keeps " + entry.text,
+                         std::string("the same entry in ") + other,
+                         "give a component and its decode variant the same cache", "analysis"});
+    }
+  };
+  missing(prefill, decode, "prefill", "decode");
+  missing(decode, prefill, "decode", "prefill");
+}
+
+}  // namespace
+
+base::Faults check_wiring(const analysis::Bill& bill, int64_t* checks) {
+  base::Faults faults;
+  std::set<std::string> said;
+  for (const Analysis* analysis : {bill.prefill.get(), bill.decode.get()})
+    Wiring(*analysis, checks, &said, &faults).run();
+  same_entries(bill, checks, &faults);
+  return faults;
+}
+
+}  // namespace archlight::guard

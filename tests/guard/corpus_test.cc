@@ -1,0 +1,378 @@
+// Every snapshot against the specs: which are verified, at which level, and why the others are not.
+//
+// The numbers are not this program's: data bytes are metadata.total_size of the published index, elements the
+// hub's recorded totals (the catalogue, and the fact sheets' checks), file bytes the sizes in the Git LFS
+// pointers. The tables name every snapshot, so that one added without an expectation fails.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/int128.h"
+#include "guard/support.h"
+#include "truth/snapshot.h"
+
+namespace archlight::guard::testing {
+namespace {
+
+using base::Int128;
+using base::with_commas;
+
+struct Described {
+  const char* name;
+  const char* level;
+  const char* verdict;
+  // header, index: data bytes; count: elements; config: bytes of the files, 0 where not even these are known.
+  int64_t published;
+  const char* why = "";  // of those that neither verify nor agree
+};
+
+const Described kDescribed[] = {
+    {"01-ai--Yi-1.5-6B-Chat.slerp", "index", "verified", 12122071040},
+    {"HuggingFaceH4--zephyr-7b-beta", "index", "verified", 14483464192},
+    {"Orenguteng--Lexi-Llama-3-8B-Uncensored.odd-total", "index", "wrong", 17671135232,
+     "16,060,522,496 by the spec, 1,610,612,736 fewer"},
+    {"Qwen--Qwen3-0.6B", "header", "verified", 1503264768},
+    {"Qwen--Qwen3-1.7B", "count", "agrees", 2031739904},
+    {"Qwen--Qwen3-14B", "count", "agrees", 14768307200},
+    {"Qwen--Qwen3-235B-A22B-FP8", "count", "agrees", 235107904512},
+    {"Qwen--Qwen3-235B-A22B", "count", "agrees", 235093634560},
+    {"Qwen--Qwen3-30B-A3B-FP8", "count", "agrees", 30533947392},
+    {"Qwen--Qwen3-30B-A3B", "count", "agrees", 30532122624},
+    {"Qwen--Qwen3-32B-FP8-Static-PerTensor", "config", "not verifiable", 0},
+    {"Qwen--Qwen3-32B-FP8", "count", "agrees", 32764027904},
+    {"Qwen--Qwen3-32B", "count", "agrees", 32762123264},
+    {"Qwen--Qwen3-4B", "count", "agrees", 4022468096},
+    {"Qwen--Qwen3-4B.resized-vocab", "index", "verified", 8043569152},
+    {"Qwen--Qwen3-8B", "count", "agrees", 8190735360},
+    {"Qwen--Qwen3-Coder-480B-A35B-Instruct", "count", "agrees", 480154875392},
+    {"TehVenom--Pygmalion-7b-Merged-Safetensors", "index", "verified", 13476835328},
+    {"TheBloke--Genz-70b-GPTQ", "config", "agrees", 26774982616},
+    {"TheBloke--Llama-2-7B-fp16.fp32-resave", "index", "verified", 26953670656},
+    {"TheBloke--MythoMax-L2-13B-GPTQ", "config", "agrees", 7259435192},
+    {"TheBloke--Wizard-Vicuna-30B-Uncensored-GPTQ", "config", "agrees", 16940128464},
+    {"TheBloke--wizard-mega-13B-GPTQ", "config", "agrees", 7454797240},
+    {"TinyLlama--TinyLlama-1.1B-Chat-v1.0.single-shard-index", "index", "verified", 2200096768},
+    {"canopylabs--orpheus-3b-0.1-ft.nf4", "config", "agrees", 2456339440},
+    {"canopylabs--orpheus-3b.fp32", "index", "verified", 13203468288},
+    {"cognitivecomputations--Dolphin3.0-R1-Mistral-24B", "index", "verified", 47144847360},
+    {"cognitivecomputations--dolphin-mixtral-8x7b", "index", "verified", 93405618176},
+    {"deepseek-ai--DeepSeek-R1", "count", "agrees", 684531386000},
+    {"deepseek-ai--DeepSeek-V3", "count", "agrees", 684531386000},
+    {"ibm-granite--granite-3b-code-instruct-128k", "index", "verified", 6965007360},
+    {"instructlab--granite-7b-lab", "index", "verified", 13476962304},
+    {"internlm--internlm-20b", "index", "verified", 40177428480},
+    {"kleberbaum--Pygmalion-7b-Merged", "index", "verified", 13476835328},
+    {"lizpreciatior--lzlv_70b_fp16_hf", "index", "not verifiable", 0,
+     "the index records no total_size: names are checked, sizes are not"},
+    {"lmstudio-community--Qwen3-1.7B-MLX-bf16", "index", "verified", 3441149952},
+    {"lmstudio-community--Qwen3-14B-4bit", "index", "verified", 8307783680},
+    {"lmstudio-community--Qwen3-14B-MLX-4bit", "index", "verified", 8307783680},
+    {"mattshumer--Reflection-Llama-3.1-70B", "index", "verified", 282215219200},
+    {"meta-llama--Llama-2-70b-chat-hf", "index", "verified", 137953316864},
+    {"meta-llama--Llama-2-7b-hf.merged", "index", "verified", 13476831232},
+    {"meta-llama--Llama-3.1-405B", "count", "agrees", 405853388800},
+    {"meta-llama--Llama-3.1-70B", "count", "agrees", 70553706496},
+    {"meta-llama--Llama-3.1-8B-Instruct.bnb-int8", "index", "verified", 9086705888},
+    {"meta-llama--Llama-3.1-8B", "count", "agrees", 8030261248},
+    {"meta-llama--Llama-3.2-1B-Instruct", "count", "agrees", 1235814400},
+    {"meta-llama--Llama-3.2-1B", "count", "agrees", 1235814400},
+    {"meta-llama--Llama-3.2-3B.one-tensor-per-shard", "index", "verified", 6425499648},
+    {"meta-llama--Meta-Llama-3-8B-Instruct.chinese-fp16", "index", "verified", 16060522496},
+    {"meta-llama--Meta-Llama-3.1-405B", "count", "agrees", 405853388800},
+    {"meta-llama--Meta-Llama-3.1-70B", "count", "agrees", 70553706496},
+    {"meta-llama--Meta-Llama-3.1-8B", "count", "agrees", 8030261248},
+    {"microsoft--WizardLM-2-8x22B", "index", "verified", 281241268224},
+    {"mistralai--Mistral-7B-Instruct-v0.1.fp16-finetune", "index", "verified", 14483464192},
+    {"mistralai--Mistral-7B-Instruct-v0.3.consolidated", "config", "agrees", 14496078512},
+    {"mistralai--Mixtral-8x22B-v0.1", "config", "not verifiable", 0},
+    {"mistralai--Mixtral-8x7B-Instruct-v0.1", "index", "verified", 93405585408},
+    {"mistralai--Mixtral-8x7B-v0.1", "config", "not verifiable", 0},
+    {"moonshotai--Kimi-K2-Instruct", "count", "agrees", 1026470731056},
+    {"nvidia--DeepSeek-V3.1-NVFP4", "count", "not verifiable", 393632819968,
+     "hf_quant_config.json declares a quantisation that no file of specs/quant describes"},
+    {"nvidia--Llama-3.1-70B-Instruct-FP8", "count", "agrees", 70553706496},
+    {"nvidia--OpenMath-CodeLlama-13b-Python-hf", "index", "verified", 26031728640},
+    {"nvidia--Qwen3-235B-A22B-NVFP4", "count", "not verifiable", 132806618624,
+     "hf_quant_config.json declares a quantisation that no file of specs/quant describes"},
+    {"openai--gpt-oss-120b", "count", "agrees", 120412337472},
+    {"openai--gpt-oss-20b", "index", "verified", 13761264768},
+    {"prithivMLmods--Triangulum-10B", "index", "verified", 20611307520},
+    {"segolilylabs--Lily-Cybersecurity-7B-v0.2", "index", "verified", 28966928384},
+    {"semcoder--SemCoder-6.7B", "index", "verified", 13481025536},
+    {"taide--Llama-3.1-TAIDE-LX-8B-Chat", "index", "verified", 17043562496},
+    {"taide--Llama3-TAIDE-LX-8B-Chat", "index", "verified", 17043562496},
+    {"yanolja--EEVE-Korean-Instruct-10.8B.fp32", "index", "verified", 43219697664},
+};
+
+struct Refused {
+  const char* name;
+  const char* architecture;
+};
+
+// Of architectures that no spec describes.
+const Refused kRefused[] = {
+    {"BAAI--bge-large-zh-v1.5", "BertModel"},
+    {"ByteDance-Seed--UI-TARS-1.5-7B", "Qwen2_5_VLForConditionalGeneration"},
+    {"DAMO-NLP-SG--VideoLLaMA3-7B.CogStream", "Videollama3Qwen2ForCausalLM"},
+    {"EleutherAI--pythia-410m.seqcls3", "GPTNeoXForSequenceClassification"},
+    {"FreedomIntelligence--openPangu-Embedded-7B", "PanguEmbeddedForCausalLM"},
+    {"Logics-MLLM--Logics-Thinking-8B", "LogicsForConditionalGeneration"},
+    {"MBZUAI--AIN.fp32", "Qwen2VLForConditionalGeneration"},
+    {"MiniMaxAI--MiniMax-M1", "MiniMaxM1ForCausalLM"},
+    {"MiniMaxAI--MiniMax-M2.5", "MiniMaxM2ForCausalLM"},
+    {"MiniMaxAI--MiniMax-M2.7", "MiniMaxM2ForCausalLM"},
+    {"MiniMaxAI--MiniMax-M3", "MiniMaxM3ForCausalLM"},
+    {"OpenAssistant--oasst-rm-2.1-pythia-1.4b", "GPTNeoXRewardModel"},
+    {"OpenAssistant--oasst-rm-2.1-pythia-1.4b-epoch-2.5", "GPTNeoXRewardModel"},
+    {"Qwen--Qwen-72B", "QWenLMHeadModel"},
+    {"Qwen--Qwen-7B", "QWenLMHeadModel"},
+    {"Qwen--Qwen-7B-Chat-Int4", "QWenLMHeadModel"},
+    {"Qwen--Qwen-VL-Chat-Int4", "QWenLMHeadModel"},
+    {"Qwen--Qwen1.5-14B-Chat.finetune", "Qwen2ForCausalLM"},
+    {"Qwen--Qwen2.5-0.5B.fp16", "Qwen2ForCausalLM"},
+    {"Qwen--Qwen2.5-3B", "Qwen2ForCausalLM"},
+    {"Qwen--Qwen2.5-VL-7B-Instruct", "Qwen2_5_VLForConditionalGeneration"},
+    {"Qwen--Qwen3-Next-80B-A3B-Instruct", "Qwen3NextForCausalLM"},
+    {"Qwen--Qwen3-VL-235B-A22B-Instruct", "Qwen3VLMoeForConditionalGeneration"},
+    {"Qwen--Qwen3-VL-2B-Instruct", "Qwen3VLForConditionalGeneration"},
+    {"Qwen--Qwen3-VL-30B-A3B-Instruct", "Qwen3VLMoeForConditionalGeneration"},
+    {"Qwen--Qwen3-VL-32B-Instruct", "Qwen3VLForConditionalGeneration"},
+    {"Qwen--Qwen3-VL-32B-Thinking", "Qwen3VLForConditionalGeneration"},
+    {"Qwen--Qwen3-VL-4B-Instruct", "Qwen3VLForConditionalGeneration"},
+    {"Qwen--Qwen3-VL-8B-Instruct", "Qwen3VLForConditionalGeneration"},
+    {"Qwen--Qwen3.5-122B-A10B", "Qwen3_5MoeForConditionalGeneration"},
+    {"Qwen--Qwen3.5-27B", "Qwen3_5ForConditionalGeneration"},
+    {"Qwen--Qwen3.5-27B.subset", "Qwen3_5ForConditionalGeneration"},
+    {"Qwen--Qwen3.5-35B-A3B", "Qwen3_5MoeForConditionalGeneration"},
+    {"Qwen--Qwen3.5-35B-A3B.REAP-25B", "Qwen3_5MoeForConditionalGeneration"},
+    {"Qwen--Qwen3.5-397B-A17B", "Qwen3_5MoeForConditionalGeneration"},
+    {"SakuraLLM--Sakura-14B-Qwen2.5-v1.0", "Qwen2ForCausalLM"},
+    {"Salesforce--xgen-mm-phi3-mini-instruct-interleave-r-v1.5", "XGenMMModelForConditionalGeneration"},
+    {"SeaLLMs--SeaLLMs-v3-7B-Chat", "Qwen2ForCausalLM"},
+    {"THUDM--chatglm3-6b", "ChatGLMModel"},
+    {"XiaomiMiMo--MiMo-7B", "MiMoForCausalLM"},
+    {"XiaomiMiMo--MiMo-7B-Base", "MiMoForCausalLM"},
+    {"XiaomiMiMo--MiMo-V2-Flash", "MiMoV2FlashForCausalLM"},
+    {"Youssofal--Qwen3.8-27B-MTPLX-Optimized-Speed", "Qwen3_5ForConditionalGeneration"},
+    {"adept--fuyu-8b", "FuyuForCausalLM"},
+    {"allenai--Molmo-7B-D-0924.nf4", "MolmoForCausalLM"},
+    {"allenai--olmOCR-7B-0225-preview", "Qwen2VLForConditionalGeneration"},
+    {"ascend-tribe--openPangu-Embedded-7B", "PanguEmbeddedForCausalLM"},
+    {"bigscience--bloom", "BloomForCausalLM"},
+    {"bigscience--bloom-560m", "BloomForCausalLM"},
+    {"bryce-hoehn--Qwen3.5-25B-REAP-A3B-Coding", "Qwen3_5MoeForConditionalGeneration"},
+    {"cyankiwi--gemma-4-26B-A4B-it-AWQ-4bit", "Gemma4ForConditionalGeneration"},
+    {"deepseek-ai--DeepSeek-OCR", "DeepseekOCRForCausalLM"},
+    {"deepseek-ai--DeepSeek-OCR-2", "DeepseekOCR2ForCausalLM"},
+    {"deepseek-ai--DeepSeek-OCR.fp32", "DeepseekOCRForCausalLM"},
+    {"deepseek-ai--DeepSeek-V2-Lite", "DeepseekV2ForCausalLM"},
+    {"deepseek-ai--DeepSeek-V3.2", "DeepseekV32ForCausalLM"},
+    {"deepseek-ai--DeepSeek-V4-Flash", "DeepseekV4ForCausalLM"},
+    {"deepseek-ai--DeepSeek-V4-Pro", "DeepseekV4ForCausalLM"},
+    {"facebook--nllb-200-distilled-1.3B.sonar", "M2M100ForConditionalGeneration"},
+    {"facebook--seamless-m4t-v2-large", "SeamlessM4Tv2Model"},
+    {"google--gemma-2b", "GemmaForCausalLM"},
+    {"google--gemma-2b-it", "GemmaForCausalLM"},
+    {"google--gemma-3-4b-it.text-only", "Gemma3ForCausalLM"},
+    {"google--gemma-4-26B-A4B", "Gemma4ForConditionalGeneration"},
+    {"google--gemma-4-31B-it", "Gemma4ForConditionalGeneration"},
+    {"google--paligemma-3b-pt-224", "PaliGemmaForConditionalGeneration"},
+    {"google--t5-v1_1-xxl.encoder", "T5EncoderModel"},
+    {"google--t5gemma-2b-2b", "T5GemmaForConditionalGeneration"},
+    {"ibm-granite--granite-3.1-1b-a400m-instruct", "GraniteMoeForCausalLM"},
+    {"ibm-granite--granite-docling-258M", "Idefics3ForConditionalGeneration"},
+    {"internlm--internlm2-chat-1_8b", "InternLM2ForCausalLM"},
+    {"intfloat--multilingual-e5-small", "BertModel"},
+    {"liuhaotian--llava-v1.5-7b", "LlavaLlamaForCausalLM"},
+    {"llava-hf--LLaVA-NeXT-Video-7B-hf.nf4-lora", "LlavaNextVideoForConditionalGeneration"},
+    {"meta-llama--Llama-4-Maverick-17B-128E-Instruct", "Llama4ForConditionalGeneration"},
+    {"meta-llama--Llama-4-Scout-17B-16E-Instruct", "Llama4ForConditionalGeneration"},
+    {"microsoft--DialoGPT-medium.fp16", "GPT2LMHeadModel"},
+    {"microsoft--Phi-3-mini-128k-instruct", "Phi3ForCausalLM"},
+    {"microsoft--Phi-3-mini-4k-instruct.39-shards", "Phi3ForCausalLM"},
+    {"microsoft--phi-2.fp32-finetune", "PhiForCausalLM"},
+    {"microsoft--phi-2.mixformer", "MixFormerSequentialForCausalLM"},
+    {"mlx--Mistral-Small-4-119B-2603-4bit", "Mistral3ForConditionalGeneration"},
+    {"mlx-community--Qwen2.5-14B-Instruct-3bit", "Qwen2ForCausalLM"},
+    {"moonshotai--Kimi-K2.5", "KimiK25ForConditionalGeneration"},
+    {"moonshotai--Kimi-K3", "KimiK3ForConditionalGeneration"},
+    {"nvidia--DeepSeek-V3.2-NVFP4", "DeepseekV32ForCausalLM"},
+    {"nvidia--DeepSeek-V4-Flash-NVFP4", "DeepseekV4ForCausalLM"},
+    {"nvidia--DeepSeek-V4-Pro-NVFP4", "DeepseekV4ForCausalLM"},
+    {"nvidia--GLM-5-NVFP4", "GlmMoeDsaForCausalLM"},
+    {"nvidia--GLM-5.1-NVFP4", "GlmMoeDsaForCausalLM"},
+    {"nvidia--GLM-5.2-NVFP4", "GlmMoeDsaForCausalLM"},
+    {"nvidia--Gemma-4-26B-A4B-NVFP4", "Gemma4ForConditionalGeneration"},
+    {"nvidia--Gemma-4-31B-IT-NVFP4", "Gemma4ForConditionalGeneration"},
+    {"nvidia--Kimi-K2.5-NVFP4", "KimiK25ForConditionalGeneration"},
+    {"nvidia--Kimi-K2.6-NVFP4", "KimiK25ForConditionalGeneration"},
+    {"nvidia--Kimi-K2.7-Code-NVFP4", "KimiK25ForConditionalGeneration"},
+    {"nvidia--Llama-3_3-Nemotron-Super-49B-v1", "DeciLMForCausalLM"},
+    {"nvidia--LocateAnything-3B", "LocateAnythingForConditionalGeneration"},
+    {"nvidia--MiniMax-M2.5-NVFP4", "MiniMaxM2ForCausalLM"},
+    {"nvidia--MiniMax-M2.7-NVFP4", "MiniMaxM2ForCausalLM"},
+    {"nvidia--MiniMax-M3-NVFP4", "MiniMaxM3SparseForConditionalGeneration"},
+    {"nvidia--NV-Embed-v2", "NVEmbedModel"},
+    {"nvidia--NVIDIA-Nemotron-3-Nano-30B-A3B-BF16", "NemotronHForCausalLM"},
+    {"nvidia--NVIDIA-Nemotron-3-Nano-30B-A3B-NVFP4", "NemotronHForCausalLM"},
+    {"nvidia--NVIDIA-Nemotron-3-Super-120B-A12B-FP8", "NemotronHForCausalLM"},
+    {"nvidia--NVIDIA-Nemotron-3-Super-120B-A12B-NVFP4", "NemotronHForCausalLM"},
+    {"nvidia--NVIDIA-Nemotron-3-Ultra-550B-A55B-BF16", "NemotronHForCausalLM"},
+    {"nvidia--NVIDIA-Nemotron-3-Ultra-550B-A55B-FP8", "NemotronHForCausalLM"},
+    {"nvidia--NVIDIA-Nemotron-3-Ultra-550B-A55B-NVFP4", "NemotronHForCausalLM"},
+    {"nvidia--NVIDIA-Nemotron-3.5-Lightning-30B-A3B-NVFP4", "NemotronHForCausalLM"},
+    {"nvidia--Nemotron-H-56B-Base-8K", "NemotronHForCausalLM"},
+    {"nvidia--Qwen3.5-122B-A10B-NVFP4", "Qwen3_5MoeForConditionalGeneration"},
+    {"nvidia--Qwen3.5-397B-A17B-NVFP4", "Qwen3_5MoeForConditionalGeneration"},
+    {"nvidia--Qwen3.6-27B-NVFP4", "Qwen3_5ForConditionalGeneration"},
+    {"nvidia--Qwen3.6-35B-A3B-NVFP4", "Qwen3_5MoeForConditionalGeneration"},
+    {"openbmb--MiniCPM-Llama3-V-2_5.fp16", "MiniCPMV"},
+    {"openbmb--MiniCPM-V-2", "MiniCPMV"},
+    {"openbmb--Scicore-Omics", "MiniCPMV"},
+    {"sgl-project--DeepSeek-V4-Flash-FP8", "DeepseekV4ForCausalLM"},
+    {"sgl-project--DeepSeek-V4-Pro-FP8", "DeepseekV4ForCausalLM"},
+    {"stepfun-ai--Step-3.7-Flash", "Step3p7FlashForCausalLM"},
+    {"stepfun-ai--Step-3.7-Flash-FP8", "Step3p7FlashForCausalLM"},
+    {"tiiuae--falcon-180B-chat", "FalconForCausalLM"},
+    {"togethercomputer--RedPajama-INCITE-7B-Base", "GPTNeoXForCausalLM"},
+    {"zai-org--GLM-5", "GlmMoeDsaForCausalLM"},
+    {"zai-org--GLM-5-FP8", "GlmMoeDsaForCausalLM"},
+    {"zai-org--GLM-5.1", "GlmMoeDsaForCausalLM"},
+    {"zai-org--GLM-5.1-FP8", "GlmMoeDsaForCausalLM"},
+    {"zai-org--GLM-5.2", "GlmMoeDsaForCausalLM"},
+    {"zai-org--GLM-5.2-FP8", "GlmMoeDsaForCausalLM"},
+    {"zai-org--chatglm3-6b", "ChatGLMModel"},
+};
+
+// Names and shapes alone: without a config there is no architecture to bind.
+const char* const kWithoutConfig[] = {
+    "LGAI-EXAONE--EXAONE-4.0-1.2B",
+    "LiquidAI--LFM2-350M",
+    "Qwen--Qwen2.5-Omni-3B.thinker",
+    "Qwen--Qwen3-30B-A3B.transgqa",
+    "Qwen--Qwen3.5-0.8B",
+    "baidu--ERNIE-4.5-21B-A3B.paddle-internal",
+    "baidu--ERNIE-4.5-300B-A47B.paddle-internal",
+    "deepseek-ai--DeepSeek-R1.gguf-f16-mla",
+    "deepseek-ai--DeepSeek-V2-Lite.gguf-f16-mla",
+    "dominguesm--mambarim-110m",
+    "google--gemma-3-1b-pt",
+    "google--gemma-4-E2B-it",
+    "microsoft--bitnet-b1.58-2B-4T.gguf",
+    "mlx-community--embeddinggemma-300m-bf16",
+    "nvidia--DeepSeek-R1-0528-FP4.layer0",
+    "unsloth--DeepSeek-R1-GGUF.Q4_K_M",
+    "zai-org--GLM-4.6.mergekit",
+};
+
+Report report_of(const std::string& name, const truth::Truth& truth) {
+  EXPECT_TRUE(truth.config) << name;
+  return verify_all(specs(), truth);
+}
+
+TEST(Corpus, EverySnapshotHasAnExpectation) {
+  std::set<std::string> listed, expected;
+  const auto snapshots = truth::list_snapshots(ARCHLIGHT_SOURCE_DIR);
+  ASSERT_TRUE(snapshots.ok());
+  for (const truth::SnapshotInfo& info : *snapshots) listed.insert(info.name);
+  for (const Described& row : kDescribed) expected.insert(row.name);
+  for (const Refused& row : kRefused) expected.insert(row.name);
+  for (const char* name : kWithoutConfig) expected.insert(name);
+  // Two oddities with a test of their own below.
+  expected.insert("moonshotai--Kimi-K2.bf16-grouped");
+  expected.insert("fishaudio--s2-pro");
+  EXPECT_EQ(listed, expected);
+}
+
+TEST(Corpus, DescribedSnapshotsReconcileAtTheirLevel) {
+  for (const Described& row : kDescribed) {
+    SCOPED_TRACE(row.name);
+    const truth::Truth truth = snapshot(row.name);
+    const Report report = report_of(row.name, truth);
+    EXPECT_EQ(truth::level_name(report.level), row.level);
+    EXPECT_EQ(verdict_name(report.verdict), row.verdict) << lines_of(report);
+    const bool fine =
+        std::string_view(row.verdict) == "verified" || std::string_view(row.verdict) == "agrees";
+    if (fine) {
+      EXPECT_EQ(lines_of(report), "");
+    } else if (*row.why) {
+      EXPECT_NE((lines_of(report) + remarks_of(report)).find(row.why), std::string::npos)
+          << lines_of(report) << remarks_of(report);
+    }
+
+    const std::string_view level = row.level;
+    if (level == "config") {
+      Int128 files = 0;
+      for (const truth::ShardFile& shard : truth.shards) files += shard.file_bytes.value_or(0);
+      EXPECT_EQ(with_commas(files), with_commas(row.published));
+      if (row.published)
+        EXPECT_NE(
+            remarks_of(report).find("the files hold " + with_commas(row.published) + " bytes: the spec's "),
+            std::string::npos)
+            << remarks_of(report);
+      continue;
+    }
+    if (!row.published || !report.bill) continue;
+    ASSERT_FALSE(report.comparisons.empty());
+    const Comparison& main = report.comparisons[0];
+    EXPECT_EQ(main.unit, level == "count" ? "elements" : "bytes");
+    EXPECT_EQ(with_commas(main.published), with_commas(row.published));
+    EXPECT_EQ(main.equal(), fine) << with_commas(main.ours);
+    if (fine && level != "count")
+      EXPECT_EQ(with_commas(*report.bill->find("storage.bytes")->value.integer()),
+                with_commas(row.published));
+  }
+}
+
+// 1,610,612,736 bytes are what full-width k_proj and v_proj would add: 32 layers * 2 * (4096 - 1024) * 4096
+// * 2.
+TEST(Corpus, OddTotalIsWrongByExactlyTwoFullWidthProjections) {
+  static_assert(int64_t{32} * 2 * (4096 - 1024) * 4096 * 2 == 1610612736);
+  const Report report = report_of("odd-total", snapshot("Orenguteng--Lexi-Llama-3-8B-Uncensored.odd-total"));
+  EXPECT_EQ(lines_of(report),
+            "metadata.total_size of the index: [weight] stored bytes are 17,671,135,232 as published; "
+            "expected 16,060,522,496 by the spec, 1,610,612,736 fewer\n");
+  ASSERT_EQ(report.comparisons.size(), 1u);
+  EXPECT_EQ(with_commas(report.comparisons[0].published - report.comparisons[0].ours), "1,610,612,736");
+}
+
+TEST(Corpus, ArchitecturesWithoutASpecAreRefusedByName) {
+  for (const Refused& row : kRefused) {
+    const truth::Truth truth = snapshot(row.name);
+    ASSERT_TRUE(truth.config) << row.name;
+    const auto model = specs()->model_for(*truth.config);
+    ASSERT_FALSE(model.ok()) << row.name;
+    const base::Diagnostic& fault = model.faults()[0];
+    EXPECT_EQ(fault.guard, "not_verifiable") << row.name;
+    EXPECT_NE(
+        fault.wrong.find("no model spec describes architecture '" + std::string(row.architecture) + "'"),
+        std::string::npos)
+        << row.name << ": " << fault.message();
+  }
+}
+
+TEST(Corpus, WithoutArchitecturesTheModelTypeIsNamed) {
+  const auto model = specs()->model_for(*snapshot("fishaudio--s2-pro").config);
+  ASSERT_FALSE(model.ok());
+  EXPECT_EQ(model.faults()[0].guard, "not_verifiable");
+  EXPECT_EQ(model.faults()[0].wrong, "no model spec describes model_type 'fish_qwen3_omni'");
+}
+
+TEST(Corpus, RecordsWithoutAConfigHaveNone) {
+  for (const char* name : kWithoutConfig) EXPECT_FALSE(snapshot(name).config) << name;
+}
+
+// A re-export whose config names the architecture but lacks what makes it latent attention.
+TEST(Corpus, ConfigWithoutALatentIsRefusedAtTheDim) {
+  const Report report = report_of("grouped", snapshot("moonshotai--Kimi-K2.bf16-grouped"));
+  EXPECT_EQ(verdict_name(report.verdict), "not verifiable");
+  EXPECT_EQ(report.guards.size(), 0u);
+  EXPECT_EQ(lines_of(report).find("specs/models/deepseek_v3.yaml:18:3: [load] config.json has no "
+                                  "'kv_lora_rank', which dim 'd_kv_lora' reads; expected the key under the "
+                                  "top level"),
+            0u)
+      << lines_of(report);
+}
+
+}  // namespace
+}  // namespace archlight::guard::testing
