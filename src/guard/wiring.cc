@@ -87,6 +87,19 @@ class Wiring {
       fail(node.decl->at, described(node) + " is computed and never read",
            "a reader, or a place among the outputs", "read it, or leave it out");
     }
+    for (const graph::Call& call : tree_.calls)
+      for (size_t i = 0; i < call.inputs.size() && i < call.component->inputs.size(); ++i) {
+        ++checks_;
+        const auto& readers = readers_[call.inputs[i]];
+        const int id = static_cast<int>(&call - tree_.calls.data());
+        if (call.output == call.inputs[i] ||
+            std::ranges::any_of(readers, [&](NodeId reader) { return inside(id, tree_.nodes[reader].call); }))
+          continue;
+        fail(call.component->at,
+             "component '" + call.component->name + "' never reads its input '" + call.component->inputs[i] +
+                 "'",
+             "a reader", "read it, or take it from the inputs");
+      }
   }
 
   // ---- attention: ops that work on (query, key) pairs
@@ -340,25 +353,30 @@ class Wiring {
   }
 
   void roles() {
+    const auto& table = tree_.library->roles();
+    // A role inherited from a template or slot is for what it stores; one that is stated is for the op itself.
+    const auto held = [&](const Node& node, const std::string& name, const std::string& op) {
+      const auto role = table.find(name);
+      if (role == table.end()) return;
+      const spec::RoleInfo& info = role->second;
+      ++checks_;
+      if (info.has_ops && std::ranges::find(info.ops, op) == info.ops.end())
+        fail(node.decl->at, described(node) + " of op '" + op + "' has the role '" + name + "'",
+             info.ops.empty() ? "a role for what it is: this one is for templates"
+                              : "a role that such an op may have");
+      else if (!node.decl->role.empty() && !info.fills.empty())
+        fail(node.decl->at, described(node) + " has the role '" + name + "' of a component",
+             "a role that fills no slot");
+    };
+    for (const Node& node : tree_.nodes)
+      if (!node.decl->role.empty()) held(node, node.decl->role, node.op->name);
     for (const analysis::Param& param : analysis_.params) {
       const Node& node = tree_.nodes[param.node];
-      ++checks_;
-      if (param.role.empty()) {
+      if (param.role.empty())
         fail(node.decl->at, described(node) + " stores '" + param.name + "' and has no role",
              "a role of specs/roles.yaml, which its totals stand under");
-        continue;
-      }
-      const auto& table = tree_.library->roles();
-      const auto role = table.find(param.role);
-      if (role == table.end()) continue;
-      const std::vector<std::string>& ops = role->second.ops;
-      if (role->second.has_ops && std::ranges::find(ops, param.op) == ops.end())
-        fail(node.decl->at, described(node) + " of op '" + param.op + "' has the role '" + param.role + "'",
-             ops.empty() ? "a role for what it is: this one is for templates"
-                         : "a role that such an op may have");
-      else if (!node.decl->role.empty() && !role->second.fills.empty())
-        fail(node.decl->at, described(node) + " has the role '" + param.role + "' of a component",
-             "a role that fills no slot");
+      else if (node.decl->role.empty())
+        held(node, param.role, param.op);
     }
   }
 

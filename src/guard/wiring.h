@@ -1,7 +1,7 @@
 // wiring.h: how values flow in a spec, where neither a shape nor a tensor could tell: part of the analysis guard.
 //
 // Checks, in both phases
-//   use        every computed value is read, or leaves the model: its last entry, a prediction stack's outputs
+//   use        every input of a component and every computed value is read, or leaves the model: its last entry, a prediction stack's outputs
 //   attention  under a causal mask keys and values come through kept entries and queries do not; both sides of
 //              a score are rotated or neither is; where both are joined from parts, the parts are of equal
 //              widths in one order; score, softmax and weighted sum share mask and window

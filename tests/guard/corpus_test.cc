@@ -305,11 +305,12 @@ TEST(Corpus, DescribedSnapshotsReconcileAtTheirLevel) {
       Int128 files = 0;
       for (const truth::ShardFile& shard : truth.shards) files += shard.file_bytes.value_or(0);
       EXPECT_EQ(with_commas(files), with_commas(row.published));
-      if (row.published)
+      if (row.published) {
         EXPECT_NE(
             remarks_of(report).find("the files hold " + with_commas(row.published) + " bytes: the spec's "),
             std::string::npos)
             << remarks_of(report);
+      }
       continue;
     }
     if (!row.published || !report.bill) continue;
@@ -318,9 +319,10 @@ TEST(Corpus, DescribedSnapshotsReconcileAtTheirLevel) {
     EXPECT_EQ(main.unit, level == "count" ? "elements" : "bytes");
     EXPECT_EQ(with_commas(main.published), with_commas(row.published));
     EXPECT_EQ(main.equal(), fine) << with_commas(main.ours);
-    if (fine && level != "count")
+    if (fine && level != "count") {
       EXPECT_EQ(with_commas(*report.bill->find("storage.bytes")->value.integer()),
                 with_commas(row.published));
+    }
   }
 }
 
