@@ -4,29 +4,34 @@
 
 namespace archlight::guard::internal {
 
+namespace {
+
+// A segment that canonical names show as '*': digits as a spec writes an index. "007" and numbers past any model stay
+// text, so that they match nothing.
+bool is_index(std::string_view part) {
+  return !part.empty() && part.size() <= 9 &&
+         part.find_first_not_of("0123456789") == std::string_view::npos &&
+         (part[0] != '0' || part.size() == 1);
+}
+
+}  // namespace
+
 void canonical_name(std::string_view name, std::string& key, std::vector<int64_t>& values) {
   key.clear();
   values.clear();
-  size_t at = 0;
-  while (at <= name.size()) {
-    size_t end = at;
-    int64_t value = 0;
-    bool digits = true;
-    while (end < name.size() && name[end] != '.') {
-      const char c = name[end++];
-      digits = digits && c >= '0' && c <= '9';
-      if (digits && end - at <= 9) value = value * 10 + (c - '0');
-    }
+  for (size_t at = 0; at <= name.size();) {
+    const size_t end = std::min(name.find('.', at), name.size());
+    const std::string_view part = name.substr(at, end - at);
     if (at > 0) key += '.';
-    // "007" is no index that any spec writes: it stays text, so that it matches nothing.
-    if (digits && end > at && end - at <= 9 && (name[at] != '0' || end - at == 1)) {
+    if (is_index(part)) {
+      int64_t value = 0;
+      for (char digit : part) value = value * 10 + (digit - '0');
       key += '*';
       values.push_back(value);
     } else {
-      key.append(name.substr(at, end - at));
+      key.append(part);
     }
     at = end + 1;
-    if (end == name.size()) break;
   }
 }
 
@@ -49,8 +54,7 @@ Claims::Claims(const analysis::Storage& storage) {
       const std::vector<int64_t>* set = nullptr;
       if (part == "*" && next_set < tensor.indices.size()) {
         set = &tensor.indices[next_set++];
-      } else if (!part.empty() && part.find_first_not_of("0123456789") == std::string_view::npos &&
-                 next_literal < literal.size()) {
+      } else if (is_index(part) && next_literal < literal.size()) {
         own = {literal[next_literal++]};
         set = &own;
       }
@@ -123,7 +127,7 @@ std::string Claims::instance_name(const analysis::StoredTensor& tensor, const Cl
     if (part == "*" && set < tensor.indices.size()) {
       out += std::to_string(tensor.indices[set++][position[axis++]]);
     } else {
-      if (!part.empty() && part.find_first_not_of("0123456789") == std::string_view::npos) ++axis;
+      if (is_index(part)) ++axis;
       out += part;
     }
     at = end + 1;
