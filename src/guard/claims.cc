@@ -80,7 +80,7 @@ Claims::Claims(const analysis::Storage& storage) {
   }
 }
 
-Claim* Claims::take(std::string_view tensor) {
+Claim* Claims::take(std::string_view tensor, bool* twice) {
   canonical_name(tensor, key_, values_);
   const auto it = by_name_.find(key_);
   if (it == by_name_.end()) return nullptr;
@@ -97,7 +97,11 @@ Claim* Claims::take(std::string_view tensor) {
       if (inside)
         instance = instance * axis.size + static_cast<size_t>(axis.position[static_cast<size_t>(offset)]);
     }
-    if (!inside || claim.seen[instance]) continue;
+    if (!inside) continue;
+    if (claim.seen[instance]) {
+      if (twice) *twice = true;
+      continue;
+    }
     claim.seen[instance] = 1;
     ++claim.seen_count;
     return &claim;

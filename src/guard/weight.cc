@@ -27,9 +27,9 @@ class Kind {
   void add(base::Span at, std::string wrong, std::string expected, std::string fix = {}) {
     faults_.push_back({std::move(at), std::move(wrong), std::move(expected), std::move(fix), guard_});
   }
-  void finish(Faults& into) {
+  void finish(Faults& into, const base::Span& file) {
     if (count_ > kShown)
-      faults_.push_back({{}, fmt::format("{} more {}", count_ - kShown, what_), "none", {}, guard_});
+      faults_.push_back({file, fmt::format("{} more {}", count_ - kShown, what_), "none", {}, guard_});
     base::append(into, faults_);
   }
 
@@ -61,8 +61,13 @@ class Checker {
     return bill_.prefill->tree->nodes[bill_.prefill->params[tensor.param].node].decl->at;
   }
 
-  void unclaimed(std::string_view name) {
+  void unclaimed(std::string_view name, bool twice) {
     if (unclaimed_.full()) return;
+    if (twice) {
+      unclaimed_.add(file_, "tensor '" + std::string(name.substr(0, 300)) + "' stands there twice",
+                     "each tensor once");
+      return;
+    }
     std::string key;
     std::vector<int64_t> values;
     internal::canonical_name(name.substr(0, 400), key, values);
@@ -77,9 +82,10 @@ class Checker {
   }
 
   void header(std::string_view name, base::Dtype dtype, std::span<const uint64_t> shape, uint64_t bytes) {
-    Claim* claim = claims_.take(name);
+    bool twice = false;
+    Claim* claim = claims_.take(name, &twice);
     ++out_.weight_checks;
-    if (!claim) return unclaimed(name);
+    if (!claim) return unclaimed(name, twice);
     const analysis::StoredTensor& tensor = bill_.storage.tensors[claim->row];
     if (tensor.variable) {
       out_.variable_bytes += static_cast<base::Int128>(bytes);
@@ -110,7 +116,8 @@ class Checker {
 
   void name_only(std::string_view name) {
     ++out_.weight_checks;
-    if (!claims_.take(name)) unclaimed(name);
+    bool twice = false;
+    if (!claims_.take(name, &twice)) unclaimed(name, twice);
   }
 
   TensorFaults finish(bool partial) {
@@ -127,10 +134,10 @@ class Checker {
                      tensor.optional ? "all of its instances or none" : "every leaf stored");
       }
     }
-    unclaimed_.finish(out_.weight);
-    missing_.finish(out_.weight);
-    wrong_size_.finish(out_.weight);
-    wrong_packing_.finish(out_.packing);
+    unclaimed_.finish(out_.weight, file_);
+    missing_.finish(out_.weight, file_);
+    wrong_size_.finish(out_.weight, file_);
+    wrong_packing_.finish(out_.packing, file_);
     return std::move(out_);
   }
 

@@ -33,8 +33,9 @@ class Claims {
  public:
   explicit Claims(const analysis::Storage& storage);
 
-  // The claim of one tensor, marked as seen; null when no leaf claims the name.
-  Claim* take(std::string_view tensor);
+  // The claim of one tensor, marked as seen; null when no leaf claims the name, or a tensor has claimed it
+  // before: then `twice` is set.
+  Claim* take(std::string_view tensor, bool* twice = nullptr);
   std::vector<Claim>& all() { return claims_; }
   // Every canonical name, for the nearest one in messages.
   std::vector<std::string> names() const;
