@@ -164,8 +164,9 @@ class Wiring {
       checks_ += 2;
       if ((rotations_behind(node.in[0], node.call) > 0) != (rotations_behind(node.in[1], node.call) > 0))
         fail(at,
-             what + " compares a rotated " + (rotations_behind(node.in[0], node.call) ? "query" : "key") +
-                 " with one that is not",
+             what + (rotations_behind(node.in[0], node.call)
+                         ? " compares a rotated query with a key that is not"
+                         : " compares a rotated key with a query that is not"),
              "rope on both sides, or on neither");
       const std::vector<Expr> query = parts_of(node.in[0]), key = parts_of(node.in[1]);
       if (!query.empty() && !key.empty() &&
@@ -174,12 +175,6 @@ class Wiring {
             at,
             what + " compares " + parts_text(query) + " of the query with " + parts_text(key) + " of the key",
             "parts of equal widths, in one order", "join both in the same order");
-      // Where only the key comes through the cache, decode's query is the step's own.
-      if (!kept_behind(node.in[0], node.call).empty() && !shares_all(node.in[0], node.in[1], node.call))
-        fail(at,
-             what + " takes its query through kept '" +
-                 tree_.nodes[kept_behind(node.in[0], node.call)[0]].name + "'",
-             "a query of this step's tokens; kept entries are keys and values", "swap the operands");
     }
     if (node.decl->mask != "causal") return;
     ++checks_;
@@ -222,11 +217,6 @@ class Wiring {
 
   static std::string described_window(const std::string& text) {
     return text == "no window" ? text : "window " + text;
-  }
-
-  // Both operands through the same kept values: a component that compares its states with each other.
-  bool shares_all(NodeId query, NodeId key, int call) const {
-    return kept_behind(query, call) == kept_behind(key, call);
   }
 
   void same_mask(NodeId a, NodeId b) {
@@ -303,19 +293,7 @@ class Wiring {
 
   void routed(int id) {
     const graph::Call& call = tree_.calls[id];
-    if (call.copies.empty()) return;
-    if (!call.splits_tokens) {
-      const auto inner = std::ranges::find(tree_.nodes, id, &Node::call);
-      if (inner == tree_.nodes.end()) return;
-      const size_t node = static_cast<size_t>(inner - tree_.nodes.begin());
-      ++checks_;
-      if (!expr::same_value(analysis_.active_in_layer[node], analysis_.in_layer[node]))
-        fail(call.decl->at,
-             "node '" + call.name + "' (" + call.path + ") lets each token use " + call.active.text() +
-                 " of " + call.copies.text() + " copies, and every copy computes every token",
-             "split: tokens, or every copy active");
-      return;
-    }
+    if (!call.splits_tokens) return;
     const auto first = std::ranges::find(tree_.nodes, id, &Node::call);
     if (call.inputs.empty() || first == tree_.nodes.end()) return;
     const NodeId in = call.inputs[0];
