@@ -25,6 +25,8 @@ std::vector<std::set<std::string>> combinations_for(const analysis::Storage& sto
     if (it == optional.end()) it = optional.insert(optional.end(), {tensor.name, 0});
     it->second += counted_elements(tensor);
   }
+  // What counts nothing (a scale of one number) no total can decide.
+  std::erase_if(optional, [](const auto& row) { return row.second == 0; });
   std::vector<std::set<std::string>> out;
   if (optional.size() > 12) return out;  // more unknowns than one number can decide
   for (size_t mask = 0; mask < (size_t{1} << optional.size()) && out.size() < 2; ++mask) {

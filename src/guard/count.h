@@ -2,7 +2,8 @@
 //
 // Rules  Every stored tensor's elements; 0-d scalars count nothing; packed words of some schemes count for the values
 //        in them (count_as of specs/quant). A tensor that may or may not be stored (a tied head's copy, an exporter's
-//        buffer) is decided by the total: exactly one combination must meet it.
+//        buffer) is decided by the total: exactly one combination must meet it; what
+//        counts nothing stays undecided.
 // Source docs/sources.md#recorded-counts, learned from recorded totals of known checkpoints.
 #pragma once
 

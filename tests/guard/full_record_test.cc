@@ -33,6 +33,10 @@ struct Record {
   const char* remarks = "";
 };
 
+std::ostream& operator<<(std::ostream& out, const Record& record) {
+  return out << record.id;
+}
+
 // The configs of the FP8 releases that have no snapshot of their own are those of their BF16 originals with
 // the declaration of Qwen3-32B-FP8. DeepSeek-V3.1 has no published config at hand: it is bound from the one
 // in its NVFP4 export, which differs in nothing that the spec reads, and V3's declaration.
