@@ -44,8 +44,9 @@ class Maker {
 
   std::optional<Expr> params_of(NodeId node, bool active) const {
     std::optional<Expr> sum;
-    for (const Param& param : pre_.params) {
-      if (param.node != node || param.tied) continue;
+    // A node's parameters stand together, in the order of the nodes.
+    for (const Param& param : std::ranges::equal_range(pre_.params, node, {}, &Param::node)) {
+      if (param.tied) continue;
       Expr value = param.elements;
       if (active) value = value * pre_.active_in_layer[node] / pre_.in_layer[node];
       sum = sum ? *sum + value : value;

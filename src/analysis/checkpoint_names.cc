@@ -22,14 +22,16 @@ std::string join_path(const std::vector<std::string>& parts) {
   return out;
 }
 
-// Does a canonical path match a pattern in which '*' stands for one whole segment, or leads as "*." for any
-// prefix?
-bool path_matches(const std::string& pattern, const std::string& path) {
-  const std::vector<std::string> p = split_path(pattern), q = split_path(path);
-  if (p.size() != q.size()) return false;
-  for (size_t i = 0; i < p.size(); ++i)
-    if (p[i] != q[i] && p[i] != "*") return false;
-  return true;
+bool path_matches(std::string_view pattern, std::string_view path) {
+  if (pattern.empty() || path.empty()) return pattern.empty() && path.empty();
+  while (true) {
+    const size_t p = pattern.find('.'), q = path.find('.');
+    const std::string_view wanted = pattern.substr(0, p);
+    if (wanted != "*" && wanted != path.substr(0, q)) return false;
+    if (p == std::string_view::npos || q == std::string_view::npos) return p == q;
+    pattern.remove_prefix(p + 1);
+    path.remove_prefix(q + 1);
+  }
 }
 
 std::string with_indices(const std::string& pattern, const std::vector<int64_t>& values) {

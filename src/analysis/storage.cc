@@ -22,6 +22,8 @@ using internal::path_matches;
 using internal::split_path;
 using internal::with_indices;
 
+constexpr int64_t kMaxStored = 5'000'000;
+
 class Storer {
  public:
   Storer(const Analysis& analysis, const StorageChoice& choice)
@@ -198,6 +200,8 @@ class Storer {
     if (said && !said->empty() && !knows(scheme, *said, method, at)) return;
     if (scheme && !in_scope(*scheme, param, roles)) scheme = nullptr;
 
+    if (!few_enough(param, scheme ? scheme->tensors.size() : 1)) return;
+
     // Index sets of the path's stars: the layers, then the copies from the outside in.
     std::vector<std::vector<int64_t>> indices;
     std::vector<Expr> counts;
@@ -258,6 +262,21 @@ class Storer {
       part(quantised_layers, scheme);
       if (split) part(plain_layers, nullptr);
     }
+  }
+
+  // Counted before any index is written down: what a spec asks for must not decide how much memory that takes.
+  bool few_enough(const Param& param, size_t rows) {
+    if (stored_ > kMaxStored) return false;
+    int64_t instances = static_cast<int64_t>(rows);
+    if (param.group >= 0) instances *= static_cast<int64_t>(tree_.groups[param.group].layers.size());
+    for (int call : tree_.calls_around(param.node))
+      if (!tree_.calls[call].copies.empty())
+        instances = std::min(instances, kMaxStored + 1) * tree_.calls[call].copies_value;
+    stored_ += std::min(instances, kMaxStored + 1);
+    if (stored_ <= kMaxStored) return true;
+    fail(tree_.nodes[param.node].decl->at,
+         "the model stores more than 5,000,000 tensors up to '" + param.path + "'", "fewer layers or copies");
+    return false;
   }
 
   // Numbers that quant_context states beside the method: each must be one of the scheme's, by name or key.
@@ -383,7 +402,7 @@ class Storer {
           return std::nullopt;
         });
         const std::optional<expr::Rational> number = value.constant();
-        if (value.is_error() || (number && !number->is_integer())) {
+        if (value.is_error() || (number && (!number->is_integer() || number->num < 0))) {
           fail(pattern.at,
                "'" + axis.text() + "' of " + tensor.name + " is " +
                    (value.is_error() ? value.error_text() : expr::to_text(value)),
@@ -464,6 +483,12 @@ class Storer {
              "dims of the model");
         return;
       }
+      if (const std::optional<expr::Rational> number = value.constant();
+          number && (!number->is_integer() || number->num < 0)) {
+        fail(buffer.at, "an axis of buffer '" + buffer.path + "' is " + expr::to_string(*number),
+             "a whole number");
+        return;
+      }
       tensor.shape.push_back(value);
     }
     tensor.scalar = tensor.shape.empty();
@@ -484,6 +509,7 @@ class Storer {
   const base::Json* declaration_ = nullptr;
   std::map<std::string, IgnoreList> ignores_;
   std::vector<bool> overridden_;
+  int64_t stored_ = 0;
   Storage out_;
   Faults faults_;
 };

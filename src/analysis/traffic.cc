@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "base/yaml.h"
 
@@ -19,14 +20,34 @@ Expr product(expr::ExprPool& pool, const Shape& shape) {
 }
 
 // What an operand rests on in memory: itself, or what a view shows; cached entries end the search.
-void roots_of(const graph::SpecTree& tree, NodeId node, std::vector<NodeId>& out) {
-  if (tree.nodes[node].cache || tree.nodes[node].op->traffic != spec::Traffic::kView ||
-      tree.nodes[node].in.empty()) {
-    if (std::ranges::find(out, node) == out.end()) out.push_back(node);
-    return;
+class Roots {
+ public:
+  explicit Roots(const graph::SpecTree& tree) : tree_(tree), met_by_(tree.nodes.size(), 0) {}
+
+  // Each node is met once, however many views lead to it.
+  const std::vector<NodeId>& of(NodeId operand) {
+    ++search_;
+    out_.clear();
+    open_ = {operand};
+    while (!open_.empty()) {
+      const NodeId at = open_.back();
+      open_.pop_back();
+      if (std::exchange(met_by_[at], search_) == search_) continue;
+      const graph::Node& node = tree_.nodes[at];
+      if (node.cache || node.op->traffic != spec::Traffic::kView || node.in.empty())
+        out_.push_back(at);
+      else
+        open_.insert(open_.end(), node.in.rbegin(), node.in.rend());
+    }
+    return out_;
   }
-  for (NodeId in : tree.nodes[node].in) roots_of(tree, in, out);
-}
+
+ private:
+  const graph::SpecTree& tree_;
+  std::vector<size_t> met_by_;  // by node, the last search that met it
+  size_t search_ = 0;
+  std::vector<NodeId> open_, out_;
+};
 
 }  // namespace
 
@@ -138,16 +159,15 @@ base::Result<Traffic> traffic_of(const Analysis& analysis, const Analysis& store
   std::map<NodeId, const Cache*> caches;
   for (const Cache& cache : analysis.caches) caches.emplace(cache.node, &cache);
   std::set<NodeId> charged;
+  Roots roots(tree);
   for (NodeId id = 0; id < tree.nodes.size(); ++id) {
     const graph::Node& node = tree.nodes[id];
     if (const auto own = caches.find(id); own != caches.end())
       out.kv_write[id] = (product(pool, analysis.computed[id])) * kv_width;
     if (node.op->traffic == spec::Traffic::kView) continue;
     for (NodeId operand : node.in) {
-      std::vector<NodeId> roots;
-      roots_of(tree, operand, roots);
       bool plain = false;
-      for (NodeId root : roots) {
+      for (NodeId root : roots.of(operand)) {
         if (const auto cache = caches.find(root); cache != caches.end()) {
           if (!charged.insert(root).second) continue;
           Expr tokens = entry_tokens(analysis, *cache->second);

@@ -28,6 +28,8 @@ struct Letters {
   }
 };
 
+constexpr size_t kMaxRank = 32;  // as tensor files have
+
 Expr product(expr::ExprPool& pool, const Shape& axes, size_t from = 0) {
   if (axes.size() <= from) return pool.constant(1);
   return pool.mul(std::span<const Expr>(axes).subspan(from));
@@ -304,6 +306,13 @@ class Walker {
       shape.push_back(value);
     }
 
+    if (shape.size() > kMaxRank) {
+      fail(node.decl->at,
+           "node '" + node.name + "' (" + node.path + ") has " + std::to_string(shape.size()) + " axes",
+           "at most 32");
+      return;
+    }
+
     // Work.
     if (op.flops_text.find("pairs") != std::string::npos) {
       const Expr *s = letters.find("s"), *t = letters.find("t");
@@ -390,7 +399,7 @@ class Walker {
   void add_params(NodeId id, const graph::Node& node, const Letters& letters) {
     expr::ExprPool& pool = *out_.pool;
     for (const spec::ParamPattern& pattern : node.op->params) {
-      if (pattern.optional && (node.decl->bias.empty() || !on(node.decl->bias, node.scope))) continue;
+      if (pattern.optional && !node.biased) continue;
       Param param;
       param.node = id;
       param.name = pattern.name;
@@ -421,7 +430,7 @@ class Walker {
         param.name = node.weight_base_op->params[0].name;
       }
       if (!node.decl->tied_to.empty() && pattern.name == "weight") {
-        param.tied = node.decl->tied_when.empty() || on(node.decl->tied_when, node.scope);
+        param.tied = node.tied;
         param.tied_to = node.decl->tied_to;
         for (const Param& other : out_.params)
           if (param.tied && other.name == param.name && tree_.nodes[other.node].call == node.call &&
@@ -438,29 +447,6 @@ class Walker {
              "a path of its own");
       out_.params.push_back(std::move(param));
     }
-  }
-
-  // A condition's value, decided on the bound dims whatever the binding of this walk.
-  bool on(const expr::Formula& condition, int scope) {
-    expr::ExprPool pool;
-    const Expr value = instantiate_numbers(pool, condition, scope);
-    const std::optional<expr::Rational> number = value.constant();
-    if (!number)
-      fail(condition.at(),
-           "'" + condition.text() + "' has no value: " +
-               (value.is_error() ? value.error_text() : "it depends on batch or context"),
-           "a condition over dims", {}, "analysis");
-    return number && number->num != 0;
-  }
-
-  Expr instantiate_numbers(expr::ExprPool& pool, const expr::Formula& formula, int scope) {
-    return formula.instantiate(pool, [&](std::string_view name) -> std::optional<Expr> {
-      for (int at = scope; at >= 0; at = tree_.scopes[at].parent)
-        for (const spec::NamedFormula& named : tree_.scopes[at].names)
-          if (named.name == name) return instantiate_numbers(pool, named.formula, tree_.scopes[at].parent);
-      if (const spec::BoundDim* dim = tree_.binding->find(name)) return pool.constant(dim->value);
-      return std::nullopt;
-    });
   }
 
   // What a layer hands on must have the shape of what it got, or the next layer would see another.

@@ -1,6 +1,7 @@
 // Products over sums distributed, bottom-up.
 //
-// Bounds  A product of more than kMaxTerms terms, or more than kMaxWork products in all, is an error value.
+// Bounds  A product of more than kMaxTerms terms, or more than kMaxWork products in all, is an error value. The
+//         comparisons of one pool share kMaxCompared products: a file may ask for any number of them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,6 +15,7 @@ namespace {
 
 constexpr size_t kMaxTerms = 100'000;
 constexpr size_t kMaxWork = 300'000;
+constexpr size_t kMaxCompared = 100'000;
 // A power of a sum overflows beyond: along an edge of its Newton polytope the sum is a polynomial of one
 // variable with at least two terms, whose n-th power has a largest coefficient of at least 2^(n/2) over its
 // number of terms, 10^5 at most; and where a common denominator makes up for that, it is raised to the n-th
@@ -22,7 +24,9 @@ constexpr base::Int128 kMaxPower = 300;
 
 class Expansion {
  public:
-  explicit Expansion(Store& store) : store_(store) {}
+  explicit Expansion(Store& store, size_t most = kMaxWork) : store_(store), most_(most) {}
+
+  size_t work() const { return work_; }
 
   uint32_t expand(uint32_t id) {
     const auto known = store_.expand_memo.find(id);
@@ -50,7 +54,7 @@ class Expansion {
     if (left.size() == 1 && right.size() == 1) return store_.mul(std::array{a, b});
     const size_t count = left.size() * right.size();
     work_ += count;
-    if (count > kMaxTerms || work_ > kMaxWork) return too_large();
+    if (count > kMaxTerms || work_ > most_) return too_large();
     std::vector<uint32_t> out;
     out.reserve(count);
     for (uint32_t x : left)
@@ -68,7 +72,7 @@ class Expansion {
     for (size_t i = 1; i < terms.size() && count <= kMaxTerms; ++i)
       count *= (static_cast<double>(n) + double(i)) / double(i);
     work_ += static_cast<size_t>(count);
-    if (count > kMaxTerms || work_ > kMaxWork) return too_large();
+    if (count > kMaxTerms || work_ > most_) return too_large();
     std::vector<uint32_t> out, factors;
     const uint32_t fault = distribute(terms, n, {1, 1}, factors, out);
     return fault != Store::kZero ? fault : store_.add(out);
@@ -124,7 +128,7 @@ class Expansion {
   }
 
   Store& store_;
-  size_t work_ = 0;
+  size_t most_, work_ = 0;
 };
 
 }  // namespace
@@ -141,8 +145,11 @@ Expr expand(Expr e) {
 bool same_value(Expr a, Expr b) {
   assert(a.pool() == b.pool() && "two expressions are compared in one pool");
   if (a == b) return true;
-  const Expr difference = expand(a - b);
-  return difference.is_zero();
+  Store& store = store_of(a);
+  Expansion expansion(store, kMaxCompared - store.compared);
+  const uint32_t difference = expansion.expand((a - b).id());
+  store.compared = std::min(kMaxCompared, store.compared + expansion.work());
+  return difference == Store::kZero;
 }
 
 }  // namespace archlight::expr

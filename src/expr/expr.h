@@ -143,7 +143,8 @@ Interval bounds(Expr e);
 bool is_integral(Expr e);
 
 // Products over sums distributed; same value, idempotent. Two expressions are equal as polynomials exactly
-// when their expansions are one handle.
+// when their expansions are one handle. Past the bounds of an expansion, or of a pool's comparisons, same_value is
+// false.
 Expr expand(Expr e);
 bool same_value(Expr a, Expr b);
 // Rewrites by named rules (docs of each beside it): ceil_div(a*b, b) = a for b > 0, min/max/select decided by

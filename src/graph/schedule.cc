@@ -101,10 +101,8 @@ expr::Formula count_of_rule(const spec::StackDecl& stack, int rule, int64_t size
     return formula ? std::move(*formula) : expr::Formula();
   };
   const auto agrees = [&](const expr::Formula& formula) {
-    if (formula.empty()) return false;
-    expr::ExprPool pool;
-    return structural.instantiate(pool, formula, -1, std::nullopt).integer() ==
-           std::optional<base::Int128>(size);
+    return !formula.empty() &&
+           structural.value(formula, -1, std::nullopt).integer() == std::optional<base::Int128>(size);
   };
   if (stack.layers.empty()) return stack.repeat;
   const spec::LayerRule& own = stack.layers[static_cast<size_t>(rule)];

@@ -6,9 +6,8 @@ namespace archlight::graph::internal {
 
 std::optional<expr::Rational> Structural::number(const expr::Formula& formula, int scope,
                                                  std::optional<int64_t> layer, base::Faults& faults) const {
-  expr::ExprPool pool;
-  const expr::Expr value = instantiate(pool, formula, scope, layer);
-  if (std::optional<expr::Rational> constant = value.constant()) return constant;
+  const expr::Expr found = value(formula, scope, layer);
+  if (std::optional<expr::Rational> constant = found.constant()) return constant;
   std::vector<std::string> names;
   for (const spec::BoundDim& dim : binding_.dims) names.push_back(dim.name);
   std::string fix;
@@ -17,21 +16,32 @@ std::optional<expr::Rational> Structural::number(const expr::Formula& formula, i
   faults.push_back(
       base::fault_at(formula.at(),
                      "'" + formula.text() + "' has no value here: " +
-                         (value.is_error() ? value.error_text() : "it depends on batch or context"),
+                         (found.is_error() ? found.error_text() : "it depends on batch or context"),
                      "dims that model '" + binding_.model->name + "' binds", fix));
   return std::nullopt;
 }
 
-expr::Expr Structural::instantiate(expr::ExprPool& pool, const expr::Formula& formula, int scope,
-                                   std::optional<int64_t> layer) const {
-  return formula.instantiate(pool, [&](std::string_view name) -> std::optional<expr::Expr> {
-    if (layer && name == "layer") return pool.constant(*layer);
-    for (int at = scope; at >= 0; at = scopes_[at].parent)
-      for (const spec::NamedFormula& named : scopes_[at].names)
-        if (named.name == name) return instantiate(pool, named.formula, scopes_[at].parent, layer);
-    if (const spec::BoundDim* dim = binding_.find(name)) return pool.constant(dim->value);
-    return std::nullopt;
+expr::Expr Structural::value(const expr::Formula& formula, int scope, std::optional<int64_t> layer) const {
+  return formula.instantiate(pool_, [&](std::string_view name) -> std::optional<expr::Expr> {
+    if (layer && name == "layer") return pool_.constant(*layer);
+    return lookup(name, scope);
   });
+}
+
+std::optional<expr::Expr> Structural::lookup(std::string_view name, int scope) const {
+  for (int at = scope; at >= 0; at = scopes_[at].parent) {
+    if (known_.size() <= static_cast<size_t>(at)) known_.resize(scopes_.size());
+    for (const auto& [known, number] : known_[at])
+      if (known == name) return number;
+    for (const spec::NamedFormula& named : scopes_[at].names)
+      if (named.name == name) {
+        const expr::Expr number = value(named.formula, scopes_[at].parent, std::nullopt);
+        known_[at].emplace_back(named.name, number);
+        return number;
+      }
+  }
+  if (const spec::BoundDim* dim = binding_.find(name)) return pool_.constant(dim->value);
+  return std::nullopt;
 }
 
 }  // namespace archlight::graph::internal

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/yaml.h"
 #include "graph/internal/schedule.h"
@@ -22,7 +23,11 @@ using spec::NodeDecl;
 using spec::Operand;
 
 constexpr int kMaxCallDepth = 24;
-constexpr size_t kMaxNodes = 200'000;
+constexpr size_t kMaxNodes = 20'000;
+constexpr int64_t kMaxLayers = 10'000;
+constexpr size_t kMaxGroups = 500;
+constexpr int64_t kMaxRuleTests = 500'000;  // layer rules times layers
+constexpr size_t kMaxPath = 1'000;
 
 // What a name inside a component stands for: a node, or nothing since its condition is off.
 struct Value {
@@ -146,14 +151,19 @@ class Builder {
       }
     }
     if (missing) return kFailed;
-    if (tree_.nodes.size() > kMaxNodes || depth > kMaxCallDepth) {
+    if (tree_.nodes.size() > kMaxNodes || tree_.calls.size() > kMaxNodes || depth > kMaxCallDepth) {
       fail(decl.at,
            depth > kMaxCallDepth ? "components nest deeper than 24 calls"
-                                 : "the model expands to more than 200,000 ops",
-           "a component that does not call itself");
+                                 : "the model expands to more than 20,000 ops or calls",
+           "a smaller graph");
       return kFailed;
     }
     const std::string own_path = join_path(path, decl.path);
+    if (own_path.size() > kMaxPath) {
+      fail(decl.at, what + " has a module path of " + std::to_string(own_path.size()) + " letters",
+           "at most 1,000");
+      return kFailed;
+    }
     const std::string own_role = decl.role.empty() ? role : decl.role;
     if (!decl.role.empty() && !library_.roles().contains(decl.role)) {
       std::vector<std::string> known;
@@ -195,13 +205,16 @@ class Builder {
       const NodeDecl* stored = base ? base->find(decl.weight_of) : nullptr;
       node.weight_base = stored;
       node.weight_base_op = stored ? find_op(stored->target_name, call) : nullptr;
-      if (!stored || !node.weight_base_op) {
-        fail(decl.at, what + " reads the weight of '" + decl.weight_of + "'",
+      if (!stored || !node.weight_base_op || node.weight_base_op->params.empty()) {
+        fail(decl.at,
+             what + " reads the weight of '" + decl.weight_of + "'" + (stored ? ", which has none" : ""),
              base ? "a node of component '" + base->name + "'" : "a decode variant, whose base stores it");
         return kFailed;
       }
       node.weight_path = join_path(path, stored->path);
     }
+    node.biased = !decl.bias.empty() && holds(decl.bias, scope);
+    node.tied = !decl.tied_to.empty() && holds(decl.tied_when, scope);
     tree_.nodes.push_back(std::move(node));
     return {static_cast<NodeId>(tree_.nodes.size() - 1)};
   }
@@ -341,7 +354,7 @@ class Builder {
   }
 
   // Walks a component's graph in place. `dims` are read in `outer`, the caller's scope.
-  Value expand(Call made, const spec::Component* component, const std::vector<NamedFormula>& dims, int outer,
+  Value expand(Call made, const spec::Component* component, std::span<const NamedFormula> dims, int outer,
                const base::Span& at, int depth) {
     made.stored = component;
     made.component = component;
@@ -438,9 +451,19 @@ class Builder {
   Value add_stack(const spec::StackDecl& stack, const std::map<std::string, Value>& names) {
     const std::optional<expr::Rational> repeat = number(stack.repeat, -1);
     if (!repeat) return kFailed;
-    if (!repeat->is_integer() || repeat->num < 0 || repeat->num > 100'000) {
+    if (!repeat->is_integer() || repeat->num < 0 || repeat->num > kMaxLayers) {
       fail(stack.at, "stack '" + stack.name + "' repeats " + expr::to_string(*repeat) + " times",
-           "a whole number from 0 to 100,000");
+           "a whole number from 0 to 10,000");
+      return kFailed;
+    }
+    const int64_t layers = static_cast<int64_t>(repeat->num);
+    layers_ += layers;
+    rule_tests_ += layers * static_cast<int64_t>(stack.layers.size());
+    if (layers_ > kMaxLayers || rule_tests_ > kMaxRuleTests) {
+      fail(stack.at,
+           layers_ > kMaxLayers ? "the model's stacks hold more than 10,000 layers"
+                                : "the model's layer rules times their layers are more than 500,000",
+           "a smaller model");
       return kFailed;
     }
     for (const spec::StreamDecl& stream : stack.streams)
@@ -460,7 +483,6 @@ class Builder {
            "inputs: [the node that feeds its first layer]");
       return kFailed;
     }
-    const int64_t layers = static_cast<int64_t>(repeat->num);
     if (layers == 0) return {inputs[0], false, true};
     int64_t first_index = 0;
     if (!stack.first_index.empty()) {
@@ -479,6 +501,10 @@ class Builder {
     for (int rule : rule_of)
       if (std::ranges::find(order, rule) == order.end()) order.push_back(rule);
     for (int rule : order) {
+      if (tree_.groups.size() == kMaxGroups) {
+        fail(stack.at, "the model has more than 500 kinds of layer", "a smaller model");
+        return kFailed;
+      }
       Group group;
       group.stack = stack.name;
       group.apart = stack.apart;
@@ -491,10 +517,7 @@ class Builder {
         group.label = own->fills[0].second;
       // A label names one group of its stack: keys and graph paths are made of it.
       const std::string plain = group.label;
-      for (int n = 2; std::ranges::any_of(
-               tree_.groups,
-               [&](const Group& other) { return other.stack == group.stack && other.label == group.label; });
-           ++n)
+      for (int n = 2; !labels_.emplace(group.stack, group.label).second; ++n)
         group.label = plain + "_" + std::to_string(n);
       const int id = static_cast<int>(tree_.groups.size());
       group.count = internal::count_of_rule(stack, rule, static_cast<int64_t>(group.layers.size()),
@@ -528,8 +551,9 @@ class Builder {
       group.first = static_cast<NodeId>(tree_.nodes.size());
       tree_.groups.push_back(std::move(group));
       tree_.program.push_back({id, kNone});
-      const Value out =
-          expand(std::move(call), *component, own ? own->dims : std::vector<NamedFormula>{}, -1, stack.at, 0);
+      const Value out = expand(
+          std::move(call), *component,
+          own ? std::span<const NamedFormula>(own->dims) : std::span<const NamedFormula>(), -1, stack.at, 0);
       tree_.groups[id].last = static_cast<NodeId>(tree_.nodes.size());
       if (!out.present()) return kFailed;
       for (const auto& [slot, unused] : fills_[id])
@@ -552,6 +576,8 @@ class Builder {
   std::vector<std::vector<std::pair<std::string, std::string>>> fills_;  // per group
   std::vector<std::vector<std::string>> asked_;                          // per group, the slots of its block
   std::vector<base::Span> rule_at_;                                      // per group
+  std::set<std::pair<std::string, std::string>> labels_;                 // stack and label of each group
+  int64_t layers_ = 0, rule_tests_ = 0;
   Faults faults_;
 };
 

@@ -65,14 +65,22 @@ class Binder {
       faults.push_back(fault_at(dim.at, "dim '" + dim.name + "' depends on itself", "an acyclic definition"));
       return std::nullopt;
     }
+    if (depth_ == kMaxDepth) {
+      faults.push_back(
+          fault_at(dim.at, "dim '" + dim.name + "' stands at the end of a chain of 200 dims", "a shorter chain"));
+      return std::nullopt;
+    }
     state_[i] = State::kOpen;
+    ++depth_;
     values_[i] = compute(dim);
+    --depth_;
     state_[i] = State::kDone;
     return values_[i];
   }
 
  private:
   enum class State { kNew, kOpen, kDone };
+  static constexpr int kMaxDepth = 200;  // each dim of a chain takes its share of the call stack
 
   std::optional<BoundDim> compute(const DimDecl& dim) {
     for (const std::string& key : dim.config_keys) {
@@ -187,6 +195,7 @@ class Binder {
   std::vector<State> state_;
   std::vector<std::optional<BoundDim>> values_;
   std::unordered_map<std::string, size_t> index_;
+  int depth_ = 0;
 };
 
 }  // namespace

@@ -280,6 +280,7 @@ Result<Model> parse_model(const Yaml& root, const std::string& name) {
     BufferDecl buffer;
     buffer.at = item.at;
     buffer.path = inner.required_text("path");
+    if (buffer.path.empty()) faults.push_back(fault_at(item.at, "a buffer has an empty path", "its module path"));
     inner.require("shape", "a list of axes");
     for (const Yaml& axis : inner.list("shape", "a list of axes"))
       buffer.shape.push_back(internal::read_formula(axis, faults));

@@ -12,6 +12,9 @@ namespace {
 using base::fault_at;
 using base::Result;
 
+constexpr int kMaxAxes = 32;
+constexpr size_t kMaxOperands = 16;  // and as many parameters
+
 struct KindRow {
   ShapeKind kind;
   std::string_view name;
@@ -55,6 +58,8 @@ Result<std::vector<AxisPattern>> parse_axes(std::string_view text, const base::S
   std::vector<AxisPattern> axes;
   const std::string_view inside = trim(text.substr(1, text.size() - 2));
   if (inside.empty()) return axes;
+  if (std::ranges::count(inside, ',') >= kMaxAxes)
+    return fault_at(at, "a shape pattern of more than 32 axes", "at most 32, as tensor files have");
   for (std::string_view part : split(inside, ',')) {
     AxisPattern axis;
     if (part.starts_with("*")) {
@@ -190,6 +195,8 @@ Result<Op> compile_op(const OpRow& row, const base::Span& at) {
         parse_axes(operands.substr(0, end == std::string_view::npos ? operands.size() : end + 1), at);
     if (!axes) return axes.faults();
     op.operands.push_back(std::move(*axes));
+    if (op.operands.size() > kMaxOperands)
+      return fault_at(at, "op '" + op.name + "' takes more than 16 operands", "at most 16");
     operands = end == std::string_view::npos ? std::string_view{} : trim(operands.substr(end + 1));
   }
   Result<std::vector<AxisPattern>> output = parse_axes(row.shape.substr(arrow + 2), at);
@@ -234,6 +241,8 @@ Result<Op> compile_op(const OpRow& row, const base::Span& at) {
       param.axes.push_back(std::move(*formula));
     }
     op.params.push_back(std::move(param));
+    if (op.params.size() > kMaxOperands)
+      return fault_at(at, "op '" + op.name + "' has more than 16 parameters", "at most 16");
     params = trim(params.substr(end + 1));
   }
 

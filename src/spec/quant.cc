@@ -184,14 +184,12 @@ std::vector<std::string> ignore_list(const QuantScheme& scheme, const Json& decl
   return out;
 }
 
-bool ignores(const std::string& entry, const std::string& path, bool by_component) {
-  if (entry.starts_with("re:")) {
-    try {
-      return std::regex_search(path, std::regex(entry.substr(3)), std::regex_constants::match_continuous);
-    } catch (const std::regex_error&) {
-      return false;
-    }
-  }
+namespace {
+
+constexpr size_t kMaxEntry = 1'000;
+
+// An entry without 're:'.
+bool names_module(const std::string& entry, const std::string& path, bool by_component) {
   const auto under = [&](std::string_view prefix) {
     return path == prefix ||
            (path.size() > prefix.size() && path.starts_with(prefix) && path[prefix.size()] == '.');
@@ -222,6 +220,29 @@ bool ignores(const std::string& entry, const std::string& path, bool by_componen
   for (size_t end = path.find('.'); end != std::string::npos; end = path.find('.', end + 1))
     if (glob(std::string_view(path).substr(0, end))) return true;
   return glob(path);
+}
+
+}  // namespace
+
+std::function<bool(const std::string& path)> ignored_by(const std::string& entry, bool by_component) {
+  const auto nothing = [](const std::string&) { return false; };
+  if (entry.size() > kMaxEntry) return nothing;
+  if (!entry.starts_with("re:"))
+    return [entry, by_component](const std::string& path) { return names_module(entry, path, by_component); };
+  try {
+    // The library's usual matcher goes back over its choices, which some patterns make exponential.
+    const auto pattern = std::make_shared<const std::regex>(
+        entry.substr(3), std::regex_constants::ECMAScript | std::regex_constants::__polynomial);
+    return [pattern](const std::string& path) {
+      return std::regex_search(path, *pattern, std::regex_constants::match_continuous);
+    };
+  } catch (const std::regex_error&) {
+    return nothing;
+  }
+}
+
+bool ignores(const std::string& entry, const std::string& path, bool by_component) {
+  return ignored_by(entry, by_component)(path);
 }
 
 }  // namespace archlight::spec

@@ -18,6 +18,7 @@
 // Source  facts on each scheme stand in its file.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -84,5 +85,7 @@ std::vector<std::string> ignore_list(const QuantScheme& scheme, const base::Json
 // Does a list entry name this module? `path` is the whole checkpoint module path. Entries may be exact, hold '*' and
 // '?', or start with 're:' (matched from the start). By component: the entry equals one segment, or a run of them.
 bool ignores(const std::string& entry, const std::string& path, bool by_component);
+// The same for many modules: the entry is read once. Entries of more than 1,000 letters name nothing.
+std::function<bool(const std::string& path)> ignored_by(const std::string& entry, bool by_component);
 
 }  // namespace archlight::spec

@@ -113,7 +113,7 @@ void compare(const analysis::Bill& numbers, const analysis::Bill& formulas) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  if (size == 0 || size > 20'000) return 0;
+  if (size == 0 || size > 10'000) return 0;
   constexpr size_t kCount = std::size(kPlaces);
   const Place& place = kPlaces[data[0] >= 'a' && data[0] < 'a' + kCount ? data[0] - 'a' : data[0] % kCount];
   const std::string text(reinterpret_cast<const char*>(data + 1), size - 1);

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <unordered_set>
 #include <vector>
 
@@ -15,7 +17,7 @@ namespace archlight::analysis::internal {
 std::vector<std::string> split_path(const std::string& text);
 
 // Does a canonical path match a pattern in which '*' stands for one whole segment?
-bool path_matches(const std::string& pattern, const std::string& path);
+bool path_matches(std::string_view pattern, std::string_view path);
 // Stars replaced by values, first to last.
 std::string with_indices(const std::string& pattern, const std::vector<int64_t>& values);
 
@@ -33,7 +35,7 @@ class IgnoreList {
   IgnoreList(const std::vector<std::string>& entries, bool by_component) : by_component_(by_component) {
     for (const std::string& entry : entries) {
       if (entry.starts_with("re:") || entry.find_first_of("*?") != std::string::npos)
-        patterns_.push_back(entry);
+        patterns_.push_back(spec::ignored_by(entry, by_component));
       else
         exact_.insert(entry);
     }
@@ -47,14 +49,13 @@ class IgnoreList {
     if (by_component_ && !exact_.empty())
       for (const std::string& part : split_path(path))
         if (exact_.contains(part)) return true;
-    return std::ranges::any_of(
-        patterns_, [&](const std::string& entry) { return spec::ignores(entry, path, by_component_); });
+    return std::ranges::any_of(patterns_, [&](const auto& hit) { return hit(path); });
   }
 
  private:
   bool by_component_;
   std::unordered_set<std::string> exact_;
-  std::vector<std::string> patterns_;
+  std::vector<std::function<bool(const std::string& path)>> patterns_;
 };
 
 }  // namespace archlight::analysis::internal

@@ -102,6 +102,7 @@ struct ExprPool::Store {
   std::deque<std::string> errors;
   std::unordered_map<uint32_t, Interval> bounds_memo;
   std::unordered_map<uint32_t, uint32_t> expand_memo;
+  size_t compared = 0;  // products that same_value() has made
   std::unordered_map<uint32_t, uint32_t> simplify_memo;
 
  private:
