@@ -158,7 +158,7 @@ class Maker {
   }
 
   Expr kv_bytes(const Cache& cache) const {
-    return cache.per_token * width_of(dec_, bill_.decode_traffic.kv_dtype);
+    return cache.per_token * kv_width_of(dec_, bill_.decode_traffic.kv_dtype);
   }
 
   void kv() {
@@ -311,10 +311,12 @@ std::vector<SymbolValue> bill_symbols(const Bill& bill) {
     widths.emplace(tensor.dtype, tensor.scheme == "none"
                                      ? "stored by " + tensor.name
                                      : "scheme " + tensor.scheme + ", " + bill.storage.declared_origin);
-  widths.emplace(bill.decode_traffic.kv_dtype, "the cache: " + bill.decode_traffic.kv_dtype_origin);
   for (const auto& [dtype, origin] : widths)
     out.push_back({"bytes_" + std::string(base::dtype_name(dtype)),
                    *expr::make_rational(base::dtype_bits(dtype), 8), origin});
+  out.push_back({"bytes_kv", *expr::make_rational(base::dtype_bits(bill.decode_traffic.kv_dtype), 8),
+                 std::string(base::dtype_name(bill.decode_traffic.kv_dtype)) + ": " +
+                     bill.decode_traffic.kv_dtype_origin});
   out.push_back({"B", {bill.input.batch, 1}, "the batch asked for"});
   out.push_back({"s_query", {bill.input.prompt, 1}, "the prompt length asked for"});
   out.push_back({"s_ctx", {bill.input.context, 1}, "the decode context asked for"});

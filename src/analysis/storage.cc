@@ -369,6 +369,20 @@ class Storer {
              "a whole number at that key");
         return;
       }
+      for (const std::string& key : {row.key, row.key_or})
+        if (declaration_ && !key.empty() && !declared_number(key))
+          if (const std::optional<std::string> text = spec::declared_text(*declaration_, key)) {
+            fail(model_.at, out_.declared_origin + "." + key + " is " + text->substr(0, 80),
+                 "a whole number, as scheme '" + scheme.name + "' reads it");
+            return;
+          }
+      if (*value < row.least || *value > (int64_t{1} << 40)) {
+        fail(model_.at,
+             "'" + row.name + "' of quant scheme '" + scheme.name + "' is " + std::to_string(*value) + " (" +
+                 out_.declared_origin + ")",
+             "a whole number, at least " + std::to_string(row.least));
+        return;
+      }
       names.emplace_back(row.name, scheme_number(scheme, row, *value, stated));
     }
     for (const spec::StoredPattern& pattern : scheme.tensors) {
@@ -526,12 +540,22 @@ Expr StoredTensor::bytes() const {
   return elements() * width;
 }
 
+namespace {
+
+Expr width(const Analysis& analysis, Dtype dtype, const std::string& symbol) {
+  const std::optional<expr::Rational> bytes = expr::make_rational(base::dtype_bits(dtype), 8);
+  if (analysis.binding.dims == Dims::kNumbers) return analysis.pool->constant(*bytes);
+  return analysis.pool->symbol(symbol, {bytes, std::nullopt}, bytes->is_integer());
+}
+
+}  // namespace
+
 Expr width_of(const Analysis& analysis, Dtype dtype) {
-  if (analysis.binding.dims == Dims::kFormulas)
-    return analysis.pool->symbol("bytes_" + std::string(base::dtype_name(dtype)),
-                                 {expr::make_rational(base::dtype_bits(dtype), 8), std::nullopt},
-                                 base::dtype_bits(dtype) % 8 == 0);
-  return analysis.pool->constant(*expr::make_rational(base::dtype_bits(dtype), 8));
+  return width(analysis, dtype, "bytes_" + std::string(base::dtype_name(dtype)));
+}
+
+Expr kv_width_of(const Analysis& analysis, Dtype dtype) {
+  return width(analysis, dtype, "bytes_kv");
 }
 
 Result<Storage> storage_of(const Analysis& analysis, const StorageChoice& choice) {

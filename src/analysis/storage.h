@@ -56,6 +56,8 @@ struct StoredTensor {
 
 // Bytes of one element: a number under Dims::kNumbers, the symbol bytes_<dtype> under Dims::kFormulas.
 expr::Expr width_of(const Analysis& analysis, base::Dtype dtype);
+// The same for an element of the cache, whose type has an origin of its own: the symbol bytes_kv.
+expr::Expr kv_width_of(const Analysis& analysis, base::Dtype dtype);
 
 struct Storage {
   base::Dtype plain_dtype = base::Dtype::kBF16;

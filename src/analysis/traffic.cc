@@ -99,7 +99,7 @@ base::Result<Traffic> traffic_of(const Analysis& analysis, const Analysis& store
   out.activation_dtype = storage.plain_dtype;
   out.kv_dtype = kv_dtype(*tree.binding, *tree.library, storage.plain_dtype, &out.kv_dtype_origin);
   const Expr act_width = width_of(analysis, out.activation_dtype),
-             kv_width = width_of(analysis, out.kv_dtype);
+             kv_width = kv_width_of(analysis, out.kv_dtype);
   for (auto* table : {&out.weights, &out.activations, &out.kv_read, &out.kv_write})
     table->assign(tree.nodes.size(), zero);
 

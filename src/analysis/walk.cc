@@ -318,6 +318,14 @@ class Walker {
       const Expr *s = letters.find("s"), *t = letters.find("t");
       std::optional<Expr> window;
       if (!node.decl->window.empty()) window = instantiate(node.decl->window, node.scope);
+      if (const std::optional<expr::Rational> width = window ? window->constant() : std::nullopt;
+          width && compare(*width, {1, 1}) < 0) {
+        fail(node.decl->at,
+             "node '" + node.name + "' (" + node.path + ") sees a window of " + expr::to_string(*width) +
+                 " tokens",
+             "at least 1, its own");
+        return;
+      }
       if (s && t)
         letters.values.emplace_back("pairs",
                                     attention_pairs(pool, *s, *t, node.decl->mask == "causal", window));

@@ -68,7 +68,7 @@ Result<std::vector<std::string>> list(const std::string& folder, bool folders) {
 }  // namespace
 
 Result<std::string> read_file(const std::string& path, uint64_t max_bytes) {
-  Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat info = {};
   if (file.fd < 0 || fstat(file.fd, &info) != 0)
     return fault(path, std::string("cannot be read: ") + std::strerror(errno));
@@ -84,7 +84,7 @@ Result<std::string> read_file(const std::string& path, uint64_t max_bytes) {
 }
 
 Result<std::string> read_file_range(const std::string& path, uint64_t offset, uint64_t length) {
-  Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.fd < 0) return fault(path, std::string("cannot be read: ") + std::strerror(errno));
   struct stat info = {};
   if (fstat(file.fd, &info) != 0 || !S_ISREG(info.st_mode)) return fault(path, "is not a regular file");

@@ -172,6 +172,9 @@ Result<Yaml> parse_yaml(std::shared_ptr<const SourceText> source) {
     YAML::Parser parser(stream);
     if (!parser.HandleNextDocument(builder))
       return fault_at({source, 1, 1, 1}, "the file is empty", "a YAML document");
+    if (builder.faults.empty() && parser.HandleNextDocument(builder))
+      builder.faults.push_back(fault_at({source, 0, 0, 0}, "a second document behind '---'",
+                                        "one document per file", "put it into a file of its own"));
   } catch (const YAML::Exception& error) {
     builder.faults.push_back(
         fault_at({source, error.mark.line + 1, error.mark.column + 1, 1}, "not valid YAML: " + error.msg));

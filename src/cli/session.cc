@@ -52,6 +52,7 @@ Result<std::shared_ptr<const Session>> open_session(const std::string& model, co
   }
   Result<spec::Binding> binding = spec::bind(**spec, session->truth.config, session->truth.quant_config);
   if (!binding) return binding.faults();
+  if (base::Faults faults = session->library->check_values(*binding); !faults.empty()) return faults;
   session->binding = std::make_shared<const spec::Binding>(std::move(*binding));
   session->report = guard::verify(session->library, session->binding, session->truth, options.input);
   return std::shared_ptr<const Session>(std::move(session));

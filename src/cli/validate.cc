@@ -108,7 +108,7 @@ int validate(const std::string& target, const Options& options, std::ostream& ou
                      {"evidence", evidence_json(session)}});
     return exit_of_verdict(report.verdict);
   }
-  out << shown_name(session) << ": " << evidence_line(session) << "\n";
+  out << shown_name(session) << ": " << evidence_line(session) << "\n  from " << session.truth.origin << "\n";
   std::vector<std::vector<std::string>> rows;
   for (const guard::GuardRun& row : report.guards)
     rows.push_back({row.name, row.ran ? base::with_commas(row.checks) : "-",

@@ -66,6 +66,9 @@ std::vector<int> rules_of_layers(const spec::StackDecl& stack, int64_t repeat, c
               claim(static_cast<int64_t>(i));
           } else if (item.is_number_integer()) {
             claim(item.get<int64_t>());
+          } else {
+            fail(rule.at, "config." + full + " lists " + item.dump().substr(0, 40), "indices of layers");
+            break;
           }
         }
         break;

@@ -437,9 +437,10 @@ class Builder {
     for (size_t i = 1; i < walked.outputs.size(); ++i) {
       const auto further = names.find(walked.outputs[i]);
       if (further == names.end() || !further->second.present()) {
-        fail(walked.at,
-             "component '" + walked.name + "' hands on '" + walked.outputs[i] + "', which it does not compute",
-             "a node of its graph");
+        fail(
+            walked.at,
+            "component '" + walked.name + "' hands on '" + walked.outputs[i] + "', which it does not compute",
+            "a node of its graph");
         continue;
       }
       tree_.results.push_back(further->second.node);

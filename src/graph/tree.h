@@ -31,7 +31,7 @@ std::string_view phase_name(Phase phase);
 
 // The names that a component's formulas see beside the model's dims: what its call bound, in the caller's scope.
 struct Scope {
-  int parent = -1;  // the scope that the formulas are read in
+  int parent = -1;                            // the scope that the formulas are read in
   std::span<const spec::NamedFormula> names;  // of the declaration
 };
 

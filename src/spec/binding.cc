@@ -66,8 +66,8 @@ class Binder {
       return std::nullopt;
     }
     if (depth_ == kMaxDepth) {
-      faults.push_back(
-          fault_at(dim.at, "dim '" + dim.name + "' stands at the end of a chain of 200 dims", "a shorter chain"));
+      faults.push_back(fault_at(dim.at, "dim '" + dim.name + "' stands at the end of a chain of 200 dims",
+                                "a shorter chain"));
       return std::nullopt;
     }
     state_[i] = State::kOpen;
@@ -91,10 +91,6 @@ class Binder {
         return BoundDim{dim.name,
                         {found->is_string() && found->get<std::string>() == dim.is ? 1 : 0, 1},
                         "config." + full + " == '" + dim.is + "'"};
-      // A list binds to its length, as in a per-layer list that a stack repeats over.
-      if (found->is_array())
-        return BoundDim{
-            dim.name, {static_cast<base::Int128>(found->size()), 1}, "config." + full + ", its length"};
       const std::optional<Rational> number = exact(*found);
       if (!number) {
         faults.push_back(fault_at(
@@ -103,7 +99,12 @@ class Binder {
             "a number"));
         return std::nullopt;
       }
-      return BoundDim{dim.name, *number, "config." + full};
+      return BoundDim{dim.name, *number, "config." + full, found->is_boolean()};
+    }
+    if (!dim.null_value.empty() && states_null(dim)) {
+      const std::optional<Rational> number = evaluate(dim, dim.null_value);
+      if (!number) return std::nullopt;
+      return BoundDim{dim.name, *number, "config." + dim.config_keys[0] + " is null: " + dim.source};
     }
     const bool defaulted = !dim.config_keys.empty();
     const expr::Formula& formula = defaulted ? dim.fallback : dim.formula;
@@ -120,6 +121,17 @@ class Binder {
     else if (!dim.source.empty())
       origin += ": " + dim.source;
     return BoundDim{dim.name, *number, origin};
+  }
+
+  // A key that is there and null, under any of the roots.
+  bool states_null(const DimDecl& dim) const {
+    for (const std::string& root : model_.config_roots) {
+      const Json* at = root.empty() ? config_.get() : descend(*config_, root);
+      if (!at || !at->is_object()) continue;
+      for (const std::string& key : dim.config_keys)
+        if (const auto it = at->find(key); it != at->end() && it->is_null()) return true;
+    }
+    return false;
   }
 
   std::optional<Rational> evaluate(const DimDecl& dim, const expr::Formula& formula) {
@@ -233,17 +245,34 @@ Result<Binding> bind(const Model& model, std::shared_ptr<const Json> config,
     }
   if (!binder.faults.empty()) return binder.faults;
 
+  Faults faults;
+  const auto place =
+      base::Span{std::make_shared<base::SourceText>(base::SourceText{"config.json", {}}), 0, 0, 0};
   for (const char* key : {"torch_dtype", "dtype"}) {
     std::string full;
     const Json* found = config_value(model, *config, key, &full);
-    if (!found || !found->is_string() || out.dtype) continue;
-    out.dtype = base::dtype_from_torch_name(found->get<std::string>());
+    if (!found) continue;
+    const std::optional<base::Dtype> dtype =
+        found->is_string() ? base::dtype_from_torch_name(found->get<std::string>()) : std::nullopt;
+    if (!dtype)
+      faults.push_back(fault_at(place, full + " is " + found->dump().substr(0, 80),
+                                "a dtype's name, such as \"bfloat16\""));
+    else if (out.dtype && *out.dtype != *dtype)
+      faults.push_back(
+          fault_at(place, full + " is '" + found->get<std::string>() + "'",
+                   std::string(base::dtype_name(*out.dtype)) + ", as " + out.dtype_origin + " says"));
+    if (!dtype || out.dtype) continue;
+    out.dtype = dtype;
     out.dtype_origin = "config." + full;
   }
   std::string full;
-  if (const Json* found = config_value(model, *config, "quantization_config", &full);
-      found && found->is_object()) {
-    out.quant_declaration = found;
+  const Json* declaration = config_value(model, *config, "quantization_config", &full);
+  if (declaration && !declaration->is_object())
+    faults.push_back(fault_at(place, full + " is " + declaration->dump().substr(0, 80),
+                              "an object that declares a quantisation, or no such key"));
+  if (!faults.empty()) return faults;
+  if (declaration) {
+    out.quant_declaration = declaration;
     out.quant_origin = "config." + full;
   } else if (quant_config && quant_config->is_object()) {
     if (const Json* inner = descend(*quant_config, "quantization"); inner && inner->is_object()) {

@@ -24,8 +24,8 @@ namespace archlight::spec {
 struct BoundDim {
   std::string name;
   expr::Rational value;
-  std::string
-      origin;  // "config.num_attention_heads", "d_model // n_heads, the default of ...", "stated in the spec"
+  std::string origin;  // "config.num_attention_heads", "d_model // n_heads, since ...", "stated in the spec"
+  bool boolean = false;  // the config says true or false
 };
 
 struct Binding {

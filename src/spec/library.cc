@@ -59,6 +59,14 @@ Result<std::map<std::string, DimInfo>> parse_dims_table(const Yaml& root) {
     info.kind = reader.required_text("kind");
     info.shardable_by = reader.texts("shardable_by");
     info.meaning = reader.text("meaning");
+    const bool positive = info.kind == "width" || info.kind == "head_count" || info.kind == "vocab" ||
+                          info.kind == "expert_count";
+    const std::string least = reader.text("min", positive ? "1" : "0");
+    if (const std::optional<base::Int128> number = base::parse_int128(least);
+        number && *number >= 0 && *number < 1000)
+      info.least = static_cast<int64_t>(*number);
+    else
+      faults.push_back(fault_at(entry.value.at, "min is '" + least + "'", "a whole number from 0 to 999"));
     info.config_keys = reader.texts("config");
     reader.finish();
     if (!info.kind.empty() && std::ranges::find(kDimKinds, info.kind) == std::end(kDimKinds))
@@ -198,6 +206,26 @@ Result<std::shared_ptr<Library>> Library::with(const std::map<std::string, std::
                                  [&](const AdapterRule& own) { return own.from == rule.from; }))
           adapter.rules.push_back(rule);
   return library;
+}
+
+Faults Library::check_values(const Binding& binding) const {
+  Faults faults;
+  for (const BoundDim& dim : binding.dims) {
+    const auto info = dims_.find(dim.name);
+    if (info == dims_.end()) continue;
+    const auto decl = std::ranges::find(binding.model->dims, dim.name, &DimDecl::name);
+    const base::Span at = decl == binding.model->dims.end() ? binding.model->at : decl->at;
+    const bool flag = info->second.kind == "flag";
+    const std::string is =
+        "dim '" + dim.name + "' is " +
+        (dim.boolean ? (dim.value.num != 0 ? "true" : "false") : expr::to_string(dim.value)) + " (" +
+        dim.origin + ")";
+    if (flag ? !(dim.value == expr::Rational{0, 1}) && !(dim.value == expr::Rational{1, 1}) : dim.boolean)
+      faults.push_back(fault_at(at, is, flag ? "true or false" : "a number"));
+    else if (!dim.value.is_integer() || dim.value.num < info->second.least)
+      faults.push_back(fault_at(at, is, "a whole number, at least " + std::to_string(info->second.least)));
+  }
+  return faults;
 }
 
 Result<const Model*> Library::model(const std::string& name) const {

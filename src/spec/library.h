@@ -13,6 +13,7 @@
 
 #include "base/json.h"
 #include "base/result.h"
+#include "spec/binding.h"
 #include "spec/component.h"
 #include "spec/model.h"
 #include "spec/quant.h"
@@ -24,6 +25,7 @@ struct DimInfo {
   std::vector<std::string> shardable_by;
   std::string meaning;
   std::vector<std::string> config_keys;  // where configs state it, whatever the family
+  int64_t least = 0;                     // the smallest value it may have: its kind's, unless said otherwise
 };
 
 struct RoleInfo {
@@ -47,6 +49,8 @@ class Library {
   base::Result<std::shared_ptr<Library>> with(const std::map<std::string, std::string>& files) const;
 
   const std::map<std::string, DimInfo>& dims() const { return dims_; }
+  // Values that a dim's kind rules out: fractions, negative widths, true where a count belongs. At the spec's dim.
+  base::Faults check_values(const Binding& binding) const;
   const std::map<std::string, RoleInfo>& roles() const { return roles_; }
   const std::map<std::string, Model>& models() const { return models_; }
   const std::map<std::string, QuantScheme>& quants() const { return quants_; }

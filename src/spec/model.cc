@@ -62,6 +62,7 @@ DimDecl parse_dim(const base::YamlEntry& entry, Faults& faults) {
   for (const std::string& key : reader.texts("config")) out.config_keys.push_back(strip_config(key));
   out.formula = reader.formula("formula");
   out.fallback = reader.formula("default");
+  out.null_value = reader.formula("when_null");
   out.is = reader.text("is");
   out.source = reader.text("source");
   reader.finish();
@@ -280,7 +281,8 @@ Result<Model> parse_model(const Yaml& root, const std::string& name) {
     BufferDecl buffer;
     buffer.at = item.at;
     buffer.path = inner.required_text("path");
-    if (buffer.path.empty()) faults.push_back(fault_at(item.at, "a buffer has an empty path", "its module path"));
+    if (buffer.path.empty())
+      faults.push_back(fault_at(item.at, "a buffer has an empty path", "its module path"));
     inner.require("shape", "a list of axes");
     for (const Yaml& axis : inner.list("shape", "a list of axes"))
       buffer.shape.push_back(internal::read_formula(axis, faults));

@@ -5,7 +5,7 @@
 //   config_roots   where config keys are looked up, first to last; '' is the top ([''] when absent)
 //   components     slot: component; a slot of a block template, or a fill that `layers` names
 //   dims           name: FORMULA over config.KEY and other dims, or {config: KEY or [KEYS], default: FORMULA,
-//                  is: TEXT, source: TEXT}
+//                  when_null: FORMULA, is: TEXT, source: TEXT}
 //   model          the walk, top to bottom: nodes as in component.h with a name, and stacks
 //   quant_context  {per_role, override, default_dtype, scale_dtype}
 //   adapter        a name of specs/adapters: canonical module paths to checkpoint names
@@ -34,8 +34,9 @@ struct DimDecl {
   std::vector<std::string> config_keys;  // first present wins
   expr::Formula formula;                 // when it is no plain key
   expr::Formula fallback;
-  std::string is;      // 1 when the config's text equals this, else 0
-  std::string source;  // why the default is what it is
+  expr::Formula null_value;  // when the config states the key as null
+  std::string is;            // 1 when the config's text equals this, else 0
+  std::string source;        // why the default is what it is
   base::Span at;
 };
 

@@ -104,6 +104,7 @@ base::Result<QuantScheme> parse_quant(const Yaml& root, const std::string& name)
     const std::string fallback = inner.text("default");
     param.has_fallback = !fallback.empty();
     param.fallback = std::atoll(fallback.c_str());
+    param.least = std::atoll(inner.text("min", "1").c_str());
     inner.finish();
     out.params.push_back(std::move(param));
   }

@@ -5,7 +5,7 @@
 //   declared_by  alternatives, each a map of keys of the checkpoint's quantization declaration to a value, or
 //   '*' for
 //                "present"; the first scheme that matches is the declared one
-//   params       name: {key: PATH, default: N}: numbers of the declaration that the shapes below use
+//   params       name: {key: PATH, default: N, min: N}: numbers of the declaration that the shapes below use
 //   scope        {ops: [...], roles: [...], not_roles: [...], copies: only}: which weights it converts
 //   ignore       {keys: [...], match: path|component}: the declaration's lists of modules left as they are
 //   tensors      what stands for one weight: {suffix, dtype, shape, main, optional, count_as, variable,
@@ -50,6 +50,7 @@ struct QuantParam {
   std::string key_or;  // a second spelling
   int64_t fallback = 0;
   bool has_fallback = false;
+  int64_t least = 1;
 };
 
 struct QuantScheme {

@@ -162,6 +162,24 @@ std::string folder_name(const std::string& folder) {
   return path.filename().string();
 }
 
+base::Faults refuse_irregular(const std::string& folder) {
+  base::Faults faults;
+  std::error_code error;
+  for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    std::error_code ignored;
+    if (!ends_with(name, kSafetensors) && !ends_with(name, ".json") && !ends_with(name, ".zst") &&
+        !ends_with(name, ".tsv"))
+      continue;
+    if (it->is_regular_file(ignored)) continue;
+    faults.push_back(file_fault(folder + "/" + name, "is no file that can be read",
+                                "a file, or a link to one",
+                                "fetch it again where it is a link to nothing, or move it away"));
+  }
+  std::ranges::sort(faults, {}, [](const base::Diagnostic& fault) { return fault.message(); });
+  return faults;
+}
+
 base::Faults read_configs(const std::string& folder, Truth& into) {
   base::Faults faults;
   if (base::file_exists(folder + "/config.json"))
@@ -177,6 +195,7 @@ base::Result<Truth> read_folder(const std::string& folder) {
   Truth truth;
   truth.repo = folder_name(folder);
   truth.origin = "folder " + folder;
+  if (base::Faults faults = refuse_irregular(folder); !faults.empty()) return faults;
   if (base::Faults faults = read_configs(folder, truth); !faults.empty()) return faults;
 
   std::vector<std::string> tensor_files, indexes, pickle_indexes;

@@ -20,6 +20,10 @@ base::Result<Truth> read_tensor_file(const std::string& path);
 // The last name of a path; of the folder it stands for where that is "." or "..".
 std::string folder_name(const std::string& folder);
 
+// Configs, indexes and tensor files that are there and cannot be read as files: links to nothing, folders, pipes. They
+// are faults, since what is there must not pass for absent.
+base::Faults refuse_irregular(const std::string& folder);
+
 // config.json and hf_quant_config.json of a folder, where they exist.
 base::Faults read_configs(const std::string& folder, Truth& into);
 

@@ -298,6 +298,7 @@ base::Result<Truth> read_record(const std::string& folder) {
   if (!(*source)->is_object()) return file_fault(source_path, "not a JSON object", "a record's source.json");
   if (Faults faults = apply_source(**source, folder_name(folder), source_path, truth); !faults.empty())
     return faults;
+  if (Faults faults = refuse_irregular(folder); !faults.empty()) return faults;
   if (Faults faults = read_configs(folder, truth); !faults.empty()) return faults;
   if (const std::string path = folder + "/shards.tsv"; base::file_exists(path)) {
     base::Result<std::string> shards = base::read_file(path, 16 << 20);
