@@ -135,6 +135,8 @@ constexpr const char* kSampled = "which positions get logits is the engine's con
 constexpr const char* kFilesWin =
     "read where the config is silent, and then the files' own width is taken and noted";
 constexpr const char* kStated = "every config at hand states the key";
+constexpr const char* kNoWindow = "no record at hand of these has a window in use, so the rule takes no layer";
+constexpr const char* kEveryLayer = "every config at hand makes each layer behind the dense ones MoE";
 constexpr const char* kStored = "every record at hand stores it";
 constexpr const char* kIgnoreAgrees =
     "equal here: the list names only what the scope leaves out anyway, or the reverse";
@@ -153,6 +155,17 @@ const Explained kExplained[] = {
     {"models/*", "drop scale_dtype", kFilesWin},
     {"models/*", "scale_dtype to *", kFilesWin},
     {"models/*", "dim qk_norm plus 1", "equal: a flag is on when it is not 0"},
+    // No record of these has a window in use, so the rule that would take it takes no layer.
+    {"models/mixtra*", "*attention_window*", kNoWindow},
+    {"models/mixtra*", "drop layers.layers*", kNoWindow},
+    {"models/qwen3*", "*attention_window*", kNoWindow},
+    {"models/qwen3*", "*uses_window*", kNoWindow},
+    {"models/qwen3*", "*d_window*", kNoWindow},
+    {"models/qwen3*", "*first_window_layer*", kNoWindow},
+    {"models/qwen3*", "drop layers.layers", kNoWindow},
+    {"models/qwen3*", "*layers.layers[0]*", kNoWindow},
+    {"models/deepseek_v*", "*layers.layers[1]*", kEveryLayer},
+    {"models/deepseek_v*", "*moe_layer_freq*", kEveryLayer},
     {"models/deepseek_v3.yaml", "rename mtp", kLabel},
     {"models/deepseek_v3.yaml", "method of default to fp8_block", "equal: what its configs declare"},
     {"models/gpt_oss.yaml", "default of dim *_bias plus 1", "equal: a flag is on when it is not 0"},

@@ -173,7 +173,7 @@ TEST(SpecErrors, Models) {
        "upstream says so; name the file and line that sets it"},
       {kModel, "  d_model: config.hidden\n", "  d_model: { confg: hidden, formula: 8 }\n",
        "specs/models/tiny.yaml:7:14: unknown key 'confg' in dim 'd_model'; expected one of config, default, "
-       "formula, is, source; did you mean 'config'?"},
+       "formula, is, source, when_null; did you mean 'config'?"},
       {kModel, "  d_model: config.hidden\n", "  d_model: [config.hidden]\n",
        "specs/models/tiny.yaml:7:12: dim 'd_model' is a list; expected a map"},
       {kModel, "- { name: norm, op: rmsnorm", "- { op: rmsnorm",
