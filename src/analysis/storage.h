@@ -28,6 +28,8 @@ struct StorageChoice {
   std::map<std::string, base::Dtype> tensor_dtype;  // by stored name, where a scheme or buffer allows several
   std::set<std::string> present;                    // optional tensors that are stored, by stored name
   std::string scheme;                               // of a checkpoint that declares none, as its files tell
+
+  bool operator==(const StorageChoice&) const = default;
 };
 
 struct StoredTensor {

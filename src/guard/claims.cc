@@ -10,7 +10,7 @@ namespace {
 // text, so that they match nothing.
 bool is_index(std::string_view part) {
   return !part.empty() && part.size() <= 9 &&
-         part.find_first_not_of("0123456789") == std::string_view::npos &&
+         std::ranges::all_of(part, [](char c) { return c >= '0' && c <= '9'; }) &&
          (part[0] != '0' || part.size() == 1);
 }
 
@@ -19,20 +19,19 @@ bool is_index(std::string_view part) {
 void canonical_name(std::string_view name, std::string& key, std::vector<int64_t>& values) {
   key.clear();
   values.clear();
-  for (size_t at = 0; at <= name.size();) {
+  size_t kept = 0;  // what stands before is in the key
+  for (size_t at = 0; at < name.size();) {
     const size_t end = std::min(name.find('.', at), name.size());
-    const std::string_view part = name.substr(at, end - at);
-    if (at > 0) key += '.';
-    if (is_index(part)) {
+    if (const std::string_view part = name.substr(at, end - at); is_index(part)) {
       int64_t value = 0;
       for (char digit : part) value = value * 10 + (digit - '0');
-      key += '*';
       values.push_back(value);
-    } else {
-      key.append(part);
+      key.append(name, kept, at - kept).push_back('*');
+      kept = end;
     }
     at = end + 1;
   }
+  key.append(name.substr(std::min(kept, name.size())));
 }
 
 Claims::Claims(const analysis::Storage& storage) {

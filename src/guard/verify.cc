@@ -88,10 +88,12 @@ class Verifier {
   }
 
   bool evaluate(const StorageChoice& choice) {
+    if (report_.bill && choice == evaluated_) return true;
     base::Result<std::shared_ptr<const Bill>> bill =
         analysis::make_bill(library_, binding_, analysis::Dims::kNumbers, input_, choice);
     if (bill) {
       report_.bill = *bill;
+      evaluated_ = choice;
       return true;
     }
     base::Faults shape, other;
@@ -191,10 +193,7 @@ class Verifier {
   }
 
   void header() {
-    std::vector<std::string_view> names;
-    for (size_t i = 0; i < truth_.tensors.size(); ++i) names.push_back(truth_.tensors.name(i));
-    report_.choice.present = present_of(names);
-    choose_header_dtypes();
+    choose_from_header();
     if (!evaluate(report_.choice)) return;
     say_present();
     const TensorFaults found = check_tensors(
@@ -211,21 +210,26 @@ class Verifier {
     }
   }
 
-  // Where the config's dtype or a scheme's first dtype is not what the files hold, the files win, and it is
-  // said.
-  void choose_header_dtypes() {
-    std::map<std::string, std::map<Dtype, int64_t>> seen;  // by stored name
+  // Which optional tensors there are; and where the config's dtype or a scheme's first dtype is not what the
+  // files hold, the files win, and it is said.
+  void choose_from_header() {
+    const std::vector<StoredTensor>& tensors = report_.bill->storage.tensors;
+    std::vector<std::map<Dtype, int64_t>> by_row(tensors.size());
     std::map<Dtype, int64_t> plain;
     internal::Claims claims(report_.bill->storage);
     for (size_t i = 0; i < truth_.tensors.size(); ++i) {
       const internal::Claim* claim = claims.take(truth_.tensors.name(i));
       if (!claim) continue;
-      const StoredTensor& tensor = report_.bill->storage.tensors[claim->row];
+      const StoredTensor& tensor = tensors[claim->row];
+      if (tensor.optional && claim->seen_count == 1) report_.choice.present.insert(tensor.name);
       const bool is_plain = tensor.scheme == "none" && tensor.dtypes.size() == 1 &&
                             tensor.dtypes[0] == report_.bill->storage.plain_dtype;
       if (is_plain) plain[truth_.tensors.dtype(i)] += 1;
-      if (tensor.dtypes.size() > 1) seen[tensor.name][truth_.tensors.dtype(i)] += 1;
+      if (tensor.dtypes.size() > 1) by_row[claim->row][truth_.tensors.dtype(i)] += 1;
     }
+    std::map<std::string, std::map<Dtype, int64_t>> seen;  // by stored name, which rows may share
+    for (size_t row = 0; row < tensors.size(); ++row)
+      for (const auto& [dtype, count] : by_row[row]) seen[tensors[row].name][dtype] += count;
     const auto most = [](const std::map<Dtype, int64_t>& counts) {
       return std::ranges::max_element(counts, {}, &std::pair<const Dtype, int64_t>::second)->first;
     };
@@ -464,6 +468,7 @@ class Verifier {
   const truth::Truth& truth_;
   analysis::BillInput input_;
   Report report_;
+  StorageChoice evaluated_;  // what report_.bill was made under
   bool not_verifiable_ = false;
   bool sizes_agree_ = false;
 };

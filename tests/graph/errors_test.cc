@@ -183,7 +183,7 @@ TEST(GraphErrors, Stacks) {
        "10,000"},
       {kModel, "repeat: n_layers", "repeat: 10^9",
        "specs/models/tiny.yaml:15:5: stack 'layers' repeats 1000000000 times; expected a whole number from 0 "
-       "to 100,000"},
+       "to 10,000"},
       {kModel, "repeat: n_layers", "repeat: 0", "ok"},
       {kModel, "    inputs: [embed]\n", "",
        "specs/models/tiny.yaml:15:5: stack 'layers' has no inputs; expected inputs: [the node that feeds its "
