@@ -1,7 +1,8 @@
 // (query, key) pairs that a mask lets through, against loops that count them one by one.
+#include "analysis/attention_pairs.h"
+
 #include <gtest/gtest.h>
 
-#include "analysis/attention_pairs.h"
 #include "analysis/walk.h"
 
 namespace archlight::analysis {

@@ -135,7 +135,8 @@ constexpr const char* kSampled = "which positions get logits is the engine's con
 constexpr const char* kFilesWin =
     "read where the config is silent, and then the files' own width is taken and noted";
 constexpr const char* kStated = "every config at hand states the key";
-constexpr const char* kNoWindow = "no record at hand of these has a window in use, so the rule takes no layer";
+constexpr const char* kNoWindow =
+    "no record at hand of these has a window in use, so the rule takes no layer";
 constexpr const char* kEveryLayer = "every config at hand makes each layer behind the dense ones MoE";
 constexpr const char* kStored = "every record at hand stores it";
 constexpr const char* kIgnoreAgrees =
