@@ -24,7 +24,7 @@ using spec::Operand;
 
 constexpr int kMaxCallDepth = 24;
 constexpr size_t kMaxNodes = 20'000;
-constexpr int64_t kMaxLayers = 10'000;
+constexpr int64_t kMaxLayers = 2'000;
 constexpr size_t kMaxGroups = 500;
 constexpr int64_t kMaxRuleTests = 500'000;  // layer rules times layers
 constexpr size_t kMaxPath = 1'000;
@@ -454,7 +454,7 @@ class Builder {
     if (!repeat) return kFailed;
     if (!repeat->is_integer() || repeat->num < 0 || repeat->num > kMaxLayers) {
       fail(stack.at, "stack '" + stack.name + "' repeats " + expr::to_string(*repeat) + " times",
-           "a whole number from 0 to 10,000");
+           "a whole number from 0 to 2,000");
       return kFailed;
     }
     const int64_t layers = static_cast<int64_t>(repeat->num);
@@ -462,7 +462,7 @@ class Builder {
     rule_tests_ += layers * static_cast<int64_t>(stack.layers.size());
     if (layers_ > kMaxLayers || rule_tests_ > kMaxRuleTests) {
       fail(stack.at,
-           layers_ > kMaxLayers ? "the model's stacks hold more than 10,000 layers"
+           layers_ > kMaxLayers ? "the model's stacks hold more than 2,000 layers"
                                 : "the model's layer rules times their layers are more than 500,000",
            "a smaller model");
       return kFailed;

@@ -6,7 +6,7 @@
 // Phases    Prefill and decode are two trees: decode walks each component's decode_variant where it has one.
 // Errors    Unknown names, cycles, absent operands, roles that do not fit a slot, schedules that miss a layer: at the
 //           spec's line.
-// Bounds    20,000 ops and as many calls, 10,000 layers over all stacks, 500 kinds of layer, 1,000 letters of a
+// Bounds    20,000 ops and as many calls, 2,000 layers over all stacks, 500 kinds of layer, 1,000 letters of a
 //           module path: far beyond any model, and a fault past them, whatever a file asks for.
 #pragma once
 

@@ -28,25 +28,24 @@ Made network(const std::string& graph, const std::string& custom = {}) {
 TEST(Bounds, LayersAndCopiesAreCountedBeforeTheirIndicesAreWritten) {
   const Made copied =
       tiny().with(kLayer, "{ slot: ffn, in: first }", "{ slot: ffn, in: first, copies: 1000000 }");
-  EXPECT_EQ(outcome(copied.with(kModel, "repeat: n_layers", "repeat: 10000")),
+  EXPECT_EQ(outcome(copied.with(kModel, "repeat: n_layers", "repeat: 2000")),
             "specs/components/library/mlp.yaml:3:3: the model stores more than 5,000,000 tensors up to "
             "'layers.*.mlp.*.gate'; expected fewer layers or copies");
 }
 
 TEST(Bounds, Stacks) {
   const std::string stacks = repeated(3, [](int i) {
-    return "  - { name: s" + n(i) + ", repeat: 4000, inputs: [layers], path: s" + n(i) + " }\n";
+    return "  - { name: s" + n(i) + ", repeat: 800, inputs: [layers], path: s" + n(i) + " }\n";
   });
-  EXPECT_EQ(
-      outcome(tiny().with(kModel, "  - { name: norm,", stacks + "  - { name: norm,")),
-      "specs/models/tiny.yaml:21:5: the model's stacks hold more than 10,000 layers; expected a smaller "
-      "model");
+  EXPECT_EQ(outcome(tiny().with(kModel, "  - { name: norm,", stacks + "  - { name: norm,")),
+            "specs/models/tiny.yaml:21:5: the model's stacks hold more than 2,000 layers; expected a smaller "
+            "model");
   const std::string rules =
       "    layers:\n" +
-      repeated(51, [](int i) { return "      - { where: layer == " + n(i) + ", ffn: mlp }\n"; }) +
+      repeated(251, [](int i) { return "      - { where: layer == " + n(i) + ", ffn: mlp }\n"; }) +
       "      - { rest: true, ffn: mlp }\n";
   EXPECT_EQ(outcome(tiny()
-                        .with(kModel, "repeat: n_layers", "repeat: 10000")
+                        .with(kModel, "repeat: n_layers", "repeat: 2000")
                         .with(kModel, "  - { name: norm,", rules + "  - { name: norm,")),
             "specs/models/tiny.yaml:15:5: the model's layer rules times their layers are more than 500,000; "
             "expected a smaller model");

@@ -177,13 +177,13 @@ TEST(GraphErrors, Stacks) {
        "dims that model 'tiny' binds; did you mean 'n_layers'?"},
       {kModel, "repeat: n_layers", "repeat: n_layers - 4",
        "specs/models/tiny.yaml:15:5: stack 'layers' repeats -1 times; expected a whole number from 0 to "
-       "10,000"},
+       "2,000"},
       {kModel, "repeat: n_layers", "repeat: n_layers / 2",
        "specs/models/tiny.yaml:15:5: stack 'layers' repeats 3/2 times; expected a whole number from 0 to "
-       "10,000"},
+       "2,000"},
       {kModel, "repeat: n_layers", "repeat: 10^9",
        "specs/models/tiny.yaml:15:5: stack 'layers' repeats 1000000000 times; expected a whole number from 0 "
-       "to 10,000"},
+       "to 2,000"},
       {kModel, "repeat: n_layers", "repeat: 0", "ok"},
       {kModel, "    inputs: [embed]\n", "",
        "specs/models/tiny.yaml:15:5: stack 'layers' has no inputs; expected inputs: [the node that feeds its "
