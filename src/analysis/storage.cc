@@ -23,6 +23,7 @@ using internal::split_path;
 using internal::with_indices;
 
 constexpr int64_t kMaxStored = 5'000'000;
+constexpr int64_t kMaxPatterns = 1'000;
 
 class Storer {
  public:
@@ -304,6 +305,16 @@ class Storer {
     if (it != ignores_.end()) return it->second;
     std::vector<std::string> entries;
     if (declaration_) entries = spec::ignore_list(scheme, *declaration_);
+    // Each pattern is tried on each layer of each weight.
+    const auto patterns = std::ranges::count_if(entries, [](const std::string& entry) {
+      return entry.starts_with("re:") || entry.find_first_of("*?") != std::string::npos;
+    });
+    if (patterns > kMaxPatterns) {
+      add(fault_at({std::make_shared<base::SourceText>(base::SourceText{"config.json", {}}), 0, 0, 0},
+                   out_.declared_origin + " leaves out modules by " + std::to_string(patterns) + " patterns",
+                   "at most 1,000"));
+      entries.clear();
+    }
     return ignores_.emplace(scheme.name, IgnoreList(entries, scheme.ignore_by_component)).first->second;
   }
 

@@ -144,6 +144,24 @@ TEST(Bounds, AWeightThatIsNone) {
             "expected a node of component 'mlp'");
 }
 
+TEST(Bounds, PatternsOfIgnoredModules) {
+  const auto listed = [](int count) {
+    const std::string entries = repeated(count, [](int i) { return ", \"re:layer" + n(i) + "\""; }).substr(2);
+    return tiny()
+        .with("config", "\"dtype\"",
+              "\"quantization_config\": {\"quant_method\": \"q\", \"ignore\": [" + entries + "]}, \"dtype\"")
+        .with(kModel, "model:\n", "quant_context: { per_role: { default: { method: declared } } }\nmodel:\n")
+        .plus("quant/q.yaml",
+              "label: l\nsource: s\ndeclared_by: [{ quant_method: q }]\nscope: { ops: [linear] }\n"
+              "ignore: { keys: [ignore] }\ntensors:\n"
+              "  - { suffix: .weight, dtype: U8, main: true, shape: [out, in] }\n");
+  };
+  EXPECT_EQ(outcome(listed(1000)), "ok");
+  EXPECT_EQ(
+      outcome(listed(1001)),
+      "config.json: config.quantization_config leaves out modules by 1001 patterns; expected at most 1,000");
+}
+
 TEST(Bounds, StoredAxes) {
   const Made made =
       tiny().with("config", "\"dtype\"", "\"quantization_config\": {\"quant_method\": \"q\"}, \"dtype\"");
