@@ -311,6 +311,23 @@ TEST(Expr, Expand) {
   EXPECT_FALSE(same_value(parsed(pool, "a*(b + c)"), parsed(pool, "a*b + c")));
 }
 
+// (s + k)*(s - k) = s^2 - k^2, cubed: 84*84 products a side. The comparisons of a pool share a bound, and past it
+// nothing is the same that is not one form.
+TEST(Expr, ComparisonsOfAPoolAreBounded) {
+  ExprPool pool;
+  const Expr s = parsed(pool, "a + b + c + d + e + f");
+  int same = 0;
+  for (int k = 1; k <= 40; ++k)
+    same += same_value(pool.pow(s + k, pool.constant(3)) * pool.pow(s - k, pool.constant(3)),
+                       pool.pow(s * s - pool.constant(k * k), pool.constant(3)))
+                ? 1
+                : 0;
+  EXPECT_GE(same, 5);
+  EXPECT_LT(same, 40);
+  ExprPool fresh;
+  EXPECT_TRUE(same_value(parsed(fresh, "a*(b + c)"), parsed(fresh, "a*b + a*c")));
+}
+
 TEST(Expr, ExpandRefusesTheHuge) {
   ExprPool pool;
   // Four factors of 26 terms: 26^4 = 456,976 terms.
