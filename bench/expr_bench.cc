@@ -58,7 +58,8 @@ std::vector<Expr> symbols(ExprPool& pool, const Formula& f) {
 
 std::vector<Expr> numbers(ExprPool& pool, const Formula& f) {
   std::vector<Expr> out;
-  for (size_t i = 0; i < f.names().size(); ++i) out.push_back(pool.constant(static_cast<Int128>(64 + 7 * i)));
+  for (size_t i = 0; i < f.names().size(); ++i)
+    out.push_back(pool.constant(Int128{64} + Int128{7} * static_cast<Int128>(i)));
   return out;
 }
 

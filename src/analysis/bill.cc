@@ -35,6 +35,8 @@ class Maker {
     for (const graph::Group& group : pre_.tree->groups)
       if (!group.apart.empty() && std::ranges::find(out, group.apart) == out.end())
         out.push_back(group.apart);
+    for (const graph::Node& node : pre_.tree->nodes)
+      if (!node.apart.empty() && std::ranges::find(out, node.apart) == out.end()) out.push_back(node.apart);
     return out;
   }
 
@@ -158,7 +160,12 @@ class Maker {
   }
 
   Expr kv_bytes(const Cache& cache) const {
-    return cache.per_token * kv_width_of(dec_, bill_.decode_traffic.kv_dtype);
+    return cache.per_token * cache_width(dec_, cache, bill_.decode_traffic);
+  }
+
+  Expr per_token(const Cache& cache) const {
+    return cache.growth == spec::CacheEntry::Growth::kRatio ? kv_bytes(cache) / cache.amount
+                                                            : kv_bytes(cache);
   }
 
   void kv() {
@@ -179,31 +186,38 @@ class Maker {
     put("kv.bytes_per_token", "bytes", "cache that each further token adds, within every window",
         sum([&](const Cache& c) -> std::optional<Expr> {
           if (c.growth == Growth::kFixed) return std::nullopt;
-          return c.growth == Growth::kRatio ? kv_bytes(c) / c.amount : kv_bytes(c);
+          return per_token(c);
         }));
     if (some(Growth::kWindow))
       put("kv.bytes_per_token_beyond_windows", "bytes",
           "cache that each further token adds once every window is full",
           sum([&](const Cache& c) -> std::optional<Expr> {
             if (c.growth == Growth::kFixed || c.growth == Growth::kWindow) return std::nullopt;
-            return c.growth == Growth::kRatio ? kv_bytes(c) / c.amount : kv_bytes(c);
+            return per_token(c);
           }));
     std::vector<std::string> kinds;
     for (const Cache& cache : dec_.caches)
       if (cache.apart.empty() && std::ranges::find(kinds, cache.kind) == kinds.end())
         kinds.push_back(cache.kind);
     for (const std::string& kind : kinds) {
+      const auto first = std::ranges::find_if(
+          dec_.caches, [&](const Cache& c) { return c.kind == kind && c.apart.empty(); });
+      if (first->growth == Growth::kFixed) {
+        put("kv.entry." + kind + ".state_bytes", "bytes", "state '" + kind + "' over all layers",
+            sum([&](const Cache& c) -> std::optional<Expr> {
+              return c.kind == kind ? std::optional(kv_bytes(c)) : std::nullopt;
+            }));
+        put("kv.entry." + kind + ".layer_state_bytes", "bytes", "state '" + kind + "' in one layer",
+            kv_bytes(*first));
+        continue;
+      }
       put("kv.entry." + kind + ".bytes_per_token", "bytes",
           "cache entry '" + kind + "' over all layers, per token",
           sum([&](const Cache& c) -> std::optional<Expr> {
-            return c.kind == kind ? std::optional(kv_bytes(c)) : std::nullopt;
+            return c.kind == kind ? std::optional(per_token(c)) : std::nullopt;
           }));
-      for (const Cache& cache : dec_.caches)
-        if (cache.kind == kind && cache.apart.empty()) {
-          put("kv.entry." + kind + ".layer_bytes_per_token", "bytes",
-              "cache entry '" + kind + "' in one layer, per token", kv_bytes(cache));
-          break;
-        }
+      put("kv.entry." + kind + ".layer_bytes_per_token", "bytes",
+          "cache entry '" + kind + "' in one layer, per token", per_token(*first));
     }
     put("kv.fixed_state_bytes", "bytes", "state that does not grow with the context",
         sum([&](const Cache& c) -> std::optional<Expr> {
@@ -211,10 +225,25 @@ class Maker {
         }));
     put("kv.bytes_at_context", "bytes", "cache of one request at the decode context",
         sum([&](const Cache& c) -> std::optional<Expr> { return entry_tokens(dec_, c) * kv_bytes(c); }));
+    for (size_t g = 0; g < dec_.tree->groups.size(); ++g) {
+      const graph::Group& group = dec_.tree->groups[g];
+      std::vector<Expr> lines;
+      if (!group.apart.empty()) continue;
+      for (const Cache& cache : dec_.caches) {
+        if (cache.group != static_cast<int>(g)) continue;
+        lines.push_back(entry_tokens(dec_, cache) * kv_bytes(cache));
+        put("kv.layer." + group_key(group) + "." + cache.kind + ".bytes_at_context", "bytes",
+            "cache entry '" + cache.kind + "' in one " + group_key(group) + " layer", lines.back());
+      }
+      if (lines.size() > 1)
+        put("kv.layer." + group_key(group) + ".bytes_at_context", "bytes",
+            "all entries of one " + group_key(group) + " layer", dec_.pool->add(lines));
+    }
     for (const std::string& apart : aparts())
-      put("kv.apart." + apart + ".bytes_per_token", "bytes",
-          "cache of " + apart + " per token, kept only when it runs",
-          sum([&](const Cache& c) -> std::optional<Expr> { return kv_bytes(c); }, apart));
+      if (std::ranges::any_of(dec_.caches, [&](const Cache& c) { return c.apart == apart; }))
+        put("kv.apart." + apart + ".bytes_per_token", "bytes",
+            "cache of " + apart + " per token, kept only when it runs",
+            sum([&](const Cache& c) -> std::optional<Expr> { return kv_bytes(c); }, apart));
   }
 
   void phase(const std::string& name, const Analysis& analysis, const Traffic& traffic) {
@@ -225,6 +254,16 @@ class Maker {
       });
     };
     const Expr matmul = flops(spec::Unit::kMatmul);
+    for (const std::string& apart : aparts())
+      put(name + ".apart." + apart + "_matmul_flops", "flops",
+          "matrix products of one " + name + " step in " + apart + ", counted apart",
+          analysis.total(
+              [&](NodeId node) -> std::optional<Expr> {
+                return analysis.tree->nodes[node].op->unit == spec::Unit::kMatmul
+                           ? std::optional(analysis.flops[node])
+                           : std::nullopt;
+              },
+              apart));
     put(name + ".matmul_flops", "flops",
         "matrix products of one " + name + " step; of attention only the allowed pairs", matmul);
     put(name + ".vector_flops", "flops", "other arithmetic of one " + name + " step",
@@ -311,6 +350,8 @@ std::vector<SymbolValue> bill_symbols(const Bill& bill) {
     widths.emplace(tensor.dtype, tensor.scheme == "none"
                                      ? "stored by " + tensor.name
                                      : "scheme " + tensor.scheme + ", " + bill.storage.declared_origin);
+  for (const Cache& cache : bill.decode->caches)
+    if (cache.dtype) widths.emplace(*cache.dtype, cache.dtype_origin);
   for (const auto& [dtype, origin] : widths)
     out.push_back({"bytes_" + std::string(base::dtype_name(dtype)),
                    *expr::make_rational(base::dtype_bits(dtype), 8), origin});

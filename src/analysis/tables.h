@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "base/dtype.h"
 #include "expr/expr.h"
 #include "graph/tree.h"
 #include "spec/binding.h"
@@ -57,6 +58,11 @@ struct Cache {
   expr::Expr amount;     // window or ratio
   expr::Expr per_token;  // elements per token and layer; of a fixed state: elements in all
   std::string apart;
+  int group = -1;
+  // The element type where it is not the cache's own: stated, or the model's.
+  std::optional<base::Dtype> dtype;
+  bool model_dtype = false;
+  std::string dtype_origin;
 };
 
 struct Analysis {

@@ -70,6 +70,12 @@ Expr entry_tokens(const Analysis& analysis, const Cache& cache) {
   return {};
 }
 
+Expr cache_width(const Analysis& analysis, const Cache& cache, const Traffic& traffic) {
+  if (cache.dtype) return width_of(analysis, *cache.dtype);
+  return cache.model_dtype ? width_of(analysis, traffic.activation_dtype)
+                           : kv_width_of(analysis, traffic.kv_dtype);
+}
+
 Dtype kv_dtype(const spec::Binding& binding, const spec::Library& library, Dtype plain, std::string* origin) {
   const auto declared = [&](const base::Json* declaration, const std::string& where) -> std::optional<Dtype> {
     if (!declaration) return std::nullopt;
@@ -98,8 +104,7 @@ base::Result<Traffic> traffic_of(const Analysis& analysis, const Analysis& store
   Traffic out;
   out.activation_dtype = storage.plain_dtype;
   out.kv_dtype = kv_dtype(*tree.binding, *tree.library, storage.plain_dtype, &out.kv_dtype_origin);
-  const Expr act_width = width_of(analysis, out.activation_dtype),
-             kv_width = kv_width_of(analysis, out.kv_dtype);
+  const Expr act_width = width_of(analysis, out.activation_dtype);
   for (auto* table : {&out.weights, &out.activations, &out.kv_read, &out.kv_write})
     table->assign(tree.nodes.size(), zero);
 
@@ -163,7 +168,7 @@ base::Result<Traffic> traffic_of(const Analysis& analysis, const Analysis& store
   for (NodeId id = 0; id < tree.nodes.size(); ++id) {
     const graph::Node& node = tree.nodes[id];
     if (const auto own = caches.find(id); own != caches.end())
-      out.kv_write[id] = (product(pool, analysis.computed[id])) * kv_width;
+      out.kv_write[id] = product(pool, analysis.computed[id]) * cache_width(analysis, *own->second, out);
     if (node.op->traffic == spec::Traffic::kView) continue;
     for (NodeId operand : node.in) {
       bool plain = false;
@@ -173,7 +178,8 @@ base::Result<Traffic> traffic_of(const Analysis& analysis, const Analysis& store
           Expr tokens = entry_tokens(analysis, *cache->second);
           if (cache->second->growth == spec::CacheEntry::Growth::kWindow)
             tokens = pool.min(analysis.s_ctx, cache->second->amount + analysis.s_query - 1);
-          out.kv_read[id] = out.kv_read[id] + (analysis.batch * tokens * cache->second->per_token) * kv_width;
+          out.kv_read[id] = out.kv_read[id] + analysis.batch * tokens * cache->second->per_token *
+                                                  cache_width(analysis, *cache->second, out);
         } else if (tree.nodes[root].op->traffic != spec::Traffic::kOnChip) {
           plain = true;
         }

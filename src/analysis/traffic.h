@@ -33,6 +33,9 @@ base::Result<Traffic> traffic_of(const Analysis& analysis, const Analysis& store
 // state.
 expr::Expr entry_tokens(const Analysis& analysis, const Cache& cache);
 
+// Bytes of one element of a cache entry: its own dtype, the model's, or what the cache is kept in.
+expr::Expr cache_width(const Analysis& analysis, const Cache& cache, const Traffic& traffic);
+
 // The type a checkpoint's cache is kept in.
 base::Dtype kv_dtype(const spec::Binding& binding, const spec::Library& library, base::Dtype plain,
                      std::string* origin);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <unordered_map>
 
@@ -370,6 +371,24 @@ class Walker {
     return true;
   }
 
+  void entry_dtype(const spec::CacheEntry& entry, Cache& row) {
+    row.dtype = entry.dtype;
+    row.model_dtype = entry.model_dtype;
+    if (entry.dtype) row.dtype_origin = "the cache entry's own dtype";
+    if (entry.dtype_key.empty()) return;
+    row.dtype_origin = entry.dtype_source;
+    std::string where;
+    const base::Json* value =
+        spec::config_value(*tree_.binding->model, *tree_.binding->config, entry.dtype_key, &where);
+    if (!value || !value->is_string()) return;
+    row.dtype = base::dtype_from_torch_name(value->get_ref<const std::string&>());
+    row.model_dtype = false;
+    row.dtype_origin = "config." + where;
+    if (!row.dtype)
+      fail(entry.at, "config." + where + " is " + value->dump() + ", no dtype that is known",
+           "a dtype as torch spells it, as float32", {}, "analysis");
+  }
+
   // A cached node is computed for the step's tokens and seen over the context.
   Shape keep(NodeId id, const graph::Node& node, Shape shape) {
     const spec::CacheEntry& entry = *node.cache;
@@ -380,6 +399,8 @@ class Walker {
     row.family = tree_.calls[node.call].component->cache_family;
     row.growth = entry.growth;
     row.apart = node.apart;
+    row.group = node.group;
+    entry_dtype(entry, row);
     if (!entry.amount.empty()) row.amount = instantiate(entry.amount, node.scope);
     if (row.amount && row.amount.is_error()) {
       fail(entry.amount.at(),

@@ -65,7 +65,13 @@ void print_text(const Session& session, std::ostream& out) {
     out << section(bill, "Parameters", {"params.total", "params.active", "params.role.", "params.apart."});
     out << section(bill, "Parameters in one layer", {"params.layer."});
     out << section(bill, "Storage", {"storage."});
-    out << section(bill, "Cache of one request", {"kv."});
+    out << section(
+        bill, "Cache of one request",
+        {"kv.bytes_per_token", "kv.entry.", "kv.fixed_state_bytes", "kv.bytes_at_context", "kv.apart."});
+    out << section(
+        bill,
+        fmt::format("Cache of one request in one layer, context {}", base::with_commas(bill.input.context)),
+        {"kv.layer."});
     out << section(bill,
                    fmt::format("Prefill step: batch {}, {} tokens", bill.input.batch,
                                base::with_commas(bill.input.prompt)),

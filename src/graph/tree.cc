@@ -62,7 +62,8 @@ class Builder {
 
   Result<SpecTree> run() {
     std::map<std::string, Value> names;
-    Value last;  // of the main model
+    Value last;                               // of the main model
+    std::map<std::string, Value> last_apart;  // of what is counted apart, its last node
     for (const spec::ModelEntry& entry : model_.entries) {
       const std::string& name = entry.stack ? entry.stack->name : entry.node->name;
       if (names.contains(name))
@@ -73,13 +74,20 @@ class Builder {
       } else {
         const NodeDecl& decl = *entry.node;
         const size_t first = tree_.nodes.size();
+        apart_ = decl.apart;
         names[decl.name] = add_node(decl, names, "", "", -1, -1, -1, nullptr, 0);
         for (size_t i = first; i < tree_.nodes.size(); ++i)
           tree_.program.push_back({-1, static_cast<NodeId>(i)});
       }
-      if (!entry.stack || entry.stack->apart.empty()) last = names[name];
+      const std::string& apart = entry.stack ? entry.stack->apart : entry.node->apart;
+      if (apart.empty())
+        last = names[name];
+      else if (!entry.stack)
+        last_apart[apart] = names[name];
       if (faults_.size() > 50) break;
     }
+    for (const auto& [apart, value] : last_apart)
+      if (value.present()) tree_.results.push_back(value.node);
     if (last.present()) tree_.results.push_back(last.node);
     if (model_.entries.empty())
       fail(model_.at, "model '" + model_.name + "' has no 'model' section", "a list of nodes and stacks");
@@ -130,6 +138,8 @@ class Builder {
                  const std::string& role, int call, int group, int scope, const spec::Component* base,
                  int depth) {
     const std::string what = "node '" + decl.name + "'";
+    if (!decl.apart.empty() && call >= 0)
+      fail(decl.at, what + " of a component is counted apart", "'apart' on entries of 'model'");
     std::vector<NodeId> in;
     bool missing = false, from_stack = false;
     if (!holds(decl.when, scope)) {
@@ -200,7 +210,7 @@ class Builder {
     node.group = group;
     node.scope = scope;
     node.in = std::move(in);
-    if (group >= 0) node.apart = tree_.groups[group].apart;
+    node.apart = group >= 0 ? tree_.groups[group].apart : apart_;
     if (!decl.weight_of.empty()) {
       const NodeDecl* stored = base ? base->find(decl.weight_of) : nullptr;
       node.weight_base = stored;
@@ -579,6 +589,7 @@ class Builder {
   std::vector<base::Span> rule_at_;                                      // per group
   std::set<std::pair<std::string, std::string>> labels_;                 // stack and label of each group
   int64_t layers_ = 0, rule_tests_ = 0;
+  std::string apart_;  // of the entry of the model's list that is being added
   Faults faults_;
 };
 

@@ -9,7 +9,6 @@
 namespace archlight::guard {
 namespace {
 
-using base::Diagnostic;
 using base::Faults;
 using internal::Claim;
 using internal::Claims;

@@ -71,6 +71,26 @@ std::vector<WeightAxis> parse_weight_axes(const Yaml& node, const std::string& w
   return out;
 }
 
+// A dtype's name, 'model', or the config key that names it with a default.
+void read_entry_dtype(const Yaml& node, CacheEntry& out, Faults& faults) {
+  std::string name;
+  if (node.is_map()) {
+    Reader reader(node, "the dtype of a cache entry", faults);
+    out.dtype_key = reader.required_text("config");
+    name = reader.required_text("default");
+    out.dtype_source = reader.required_text("source");
+    reader.finish();
+  } else {
+    name = internal::read_text(node, "the dtype of a cache entry", faults);
+  }
+  out.model_dtype = name == "model";
+  out.dtype = base::dtype_from_name(name);
+  if (!name.empty() && !out.model_dtype && !out.dtype)
+    faults.push_back(fault_at(node.at, "unknown dtype '" + name + "'",
+                              "a dtype of tensor files, as F32, or 'model' for the model's own",
+                              base::did_you_mean(name, {"F32", "F16", "BF16", "F8_E4M3", "model"})));
+}
+
 CacheEntry parse_cache_entry(const Yaml& node, Faults& faults) {
   Reader reader(node, "a cache entry", faults);
   CacheEntry out;
@@ -93,6 +113,7 @@ CacheEntry parse_cache_entry(const Yaml& node, Faults& faults) {
   } else if (fixed) {
     out.growth = CacheEntry::Growth::kFixed;
   }
+  if (const Yaml* dtype = reader.get("dtype")) read_entry_dtype(*dtype, out, faults);
   reader.finish();
   return out;
 }
@@ -197,6 +218,7 @@ NodeDecl parse_node(const Yaml& node, const std::string& name, const base::Span&
   if (const Yaml* axes = reader.get("weight_axes")) out.weight_axes = parse_weight_axes(*axes, what, faults);
   out.tied_to = reader.text("tied_to");
   out.tied_when = reader.formula("tied_when");
+  out.apart = reader.text("apart");
   out.src = reader.text("src");
   reader.finish();
   if (!out.active.empty() && out.copies.empty())

@@ -6,7 +6,8 @@
 //   outputs        the node it hands on; a block may name more behind it, which leave the model
 //   cache          {family, entries: [{node, kind, ...growth}]}: what decode keeps of a request. Growth is per token,
 //                  or capped by `window: FORMULA`, or one token in `ratio: FORMULA`, or a state when `fixed: true`.
-//                  Readers of an entry's node see it over the whole context.
+//                  `dtype: NAME` (or 'model', or {config, default, source}) is the element type where it is not the
+//                  cache's own. Readers of an entry's node see it over the whole context.
 //   decode_variant the component that decode walks in its place; it stores nothing of its own
 //   variant_of     the other end of decode_variant
 //   graph          name: {op|component|slot: NAME, in: ..., dims: {...}, ...}
@@ -26,10 +27,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/dtype.h"
 #include "base/yaml.h"
 #include "expr/formula.h"
 #include "spec/op.h"
@@ -83,6 +86,7 @@ struct NodeDecl {
   std::vector<WeightAxis> weight_axes;
   expr::Formula tied_when;  // of a weight that repeats another's values
   std::string tied_to;
+  std::string apart;  // of a node of a model's list: counted apart from the main model
   std::string src;
 };
 
@@ -92,6 +96,10 @@ struct CacheEntry {
   enum class Growth { kPerToken, kWindow, kRatio, kFixed } growth = Growth::kPerToken;
   expr::Formula amount;  // the window or the ratio
   expr::Formula when;
+  // The element type: the cache's own when `dtype` is empty and no key is named.
+  bool model_dtype = false;
+  std::optional<base::Dtype> dtype;
+  std::string dtype_key, dtype_source;
   base::Span at;
 };
 

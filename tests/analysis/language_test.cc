@@ -8,7 +8,6 @@ namespace archlight::testing {
 namespace {
 
 const char* const kModel = "models/tiny.yaml";
-const char* const kLayer = "components/library/layer.yaml";
 const char* const kMix = "components/library/mix.yaml";
 const char* const kMlp = "components/library/mlp.yaml";
 

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdint>
 #include <functional>
 #include <numeric>
 #include <random>
@@ -26,14 +27,13 @@ struct Tensor {
   }
   int last() const { return shape.back(); }
   int rows() const { return static_cast<int>(data.size()) / last(); }
-  double& at(int row, int i) { return data[static_cast<size_t>(row * last() + i)]; }
-  double at(int row, int i) const { return data[static_cast<size_t>(row * last() + i)]; }
-  double& at(int a, int b, int c, int d) {
-    return data[static_cast<size_t>(((a * shape[1] + b) * shape[2] + c) * shape[3] + d)];
-  }
-  double at(int a, int b, int c, int d) const {
-    return data[static_cast<size_t>(((a * shape[1] + b) * shape[2] + c) * shape[3] + d)];
-  }
+  double& at(int row, int i) { return data[static_cast<size_t>(int64_t{row} * last() + i)]; }
+  double at(int row, int i) const { return data[static_cast<size_t>(int64_t{row} * last() + i)]; }
+  // Row-major, by all indices of a tensor of rank 3 or 4.
+  double& at(int a, int b, int c) { return at(a * shape[1] + b, c); }
+  double at(int a, int b, int c) const { return at(a * shape[1] + b, c); }
+  double& at(int a, int b, int c, int d) { return at((a * shape[1] + b) * shape[2] + c, d); }
+  double at(int a, int b, int c, int d) const { return at((a * shape[1] + b) * shape[2] + c, d); }
 };
 
 using Tensors = std::vector<Tensor>;
@@ -236,6 +236,199 @@ Tensor last_token(const Tensors& in, int64_t&) {
   return out;
 }
 
+Tensor scaled_by_norm(const Tensors& in, int64_t& steps, bool mean, bool weighted) {
+  Tensor out = in[0];
+  for (int r = 0; r < out.rows(); ++r) {
+    double sum = 0;
+    for (int i = 0; i < out.last(); ++i) sum += in[0].at(r, i) * in[0].at(r, i), steps += 2;
+    for (int i = 0; i < out.last(); ++i) {
+      out.at(r, i) /= std::sqrt(mean ? sum / out.last() : sum), ++steps;
+      if (weighted) out.at(r, i) *= weight(i, 0), ++steps;
+    }
+  }
+  return out;
+}
+
+Tensor conv1d(const Tensors& in, int64_t& steps) {  // stride 1, 3 taps, nothing beyond the ends: 3 -> 1 token
+  Tensor out({kBatch, 1, 5});
+  for (int b = 0; b < kBatch; ++b)
+    for (int o = 0; o < 5; ++o)
+      for (int i = 0; i < in[0].last(); ++i)
+        for (int k = 0; k < 3; ++k) out.at(b, 0, o) += weight(o + 9 * k, i) * in[0].at(b, k, i), steps += 2;
+  return out;
+}
+
+Tensor causal_conv1d(const Tensors& in, int64_t& steps) {  // 4 taps: 3 columns of state before the tokens
+  Tensor out = in[0];
+  for (int b = 0; b < kBatch; ++b)
+    for (int s = 0; s < kTokens; ++s)
+      for (int i = 0; i < out.last(); ++i) {
+        out.at(b, s, i) = 0;
+        for (int k = 0; k < 4; ++k) {
+          const int from = s - 3 + k;
+          out.at(b, s, i) += weight(i, k) * (from < 0 ? in[1].at(b, i, from + 3) : in[0].at(b, from, i));
+          steps += 2;
+        }
+      }
+  return out;
+}
+
+Tensor conv_state(const Tensors& in, int64_t&) {  // the last two tokens, channels in front
+  Tensor out({kBatch, in[0].last(), 2});
+  for (int b = 0; b < kBatch; ++b)
+    for (int i = 0; i < in[0].last(); ++i)
+      for (int k = 0; k < 2; ++k) out.at(b, i, k) = in[0].at(b, kTokens - 2 + k, i);
+  return out;
+}
+
+Tensor gate(const Tensors& in, int64_t& steps) {  // also of heads: one number per row
+  Tensor out = in[0];
+  for (int r = 0; r < out.rows(); ++r)
+    for (int i = 0; i < out.last(); ++i) out.at(r, i) *= in[1].data[static_cast<size_t>(r)], ++steps;
+  return out;
+}
+
+Tensor head_mul(const Tensors& in, int64_t& steps) {
+  Tensor out = in[0];
+  for (int r = 0; r < out.rows(); ++r)
+    for (int i = 0; i < out.last(); ++i) out.at(r, i) *= weight(r % 2, 1), ++steps;
+  return out;
+}
+
+Tensor repeat_heads(const Tensors& in, int64_t&) {  // 2 groups, 4 heads
+  Tensor out({kBatch, kTokens, 4, in[0].last()});
+  for (int r = 0; r < out.rows(); ++r)
+    for (int i = 0; i < out.last(); ++i) out.at(r, i) = in[0].at(r / 2, i);
+  return out;
+}
+
+Tensor join_tokens(const Tensors& in, int64_t&) {
+  Tensor out({kBatch, 1, kTokens * in[0].last()});
+  out.data = in[0].data;
+  return out;
+}
+
+Tensor pool_tokens(const Tensors& in, int64_t& steps) {
+  Tensor out({kBatch, 1, in[0].last()});
+  for (int b = 0; b < kBatch; ++b)
+    for (int s = 0; s < kTokens; ++s)
+      for (int i = 0; i < in[0].last(); ++i) out.at(b, 0, i) += in[0].at(b, s, i), ++steps;
+  return out;
+}
+
+Meaning at_tokens(bool add) {  // one vector of a tower, at the second token
+  return [=](const Tensors& in, int64_t& steps) {
+    Tensor out = in[0];
+    for (int b = 0; b < kBatch; ++b)
+      for (int i = 0; i < out.last(); ++i) {
+        out.at(b, 1, i) = in[1].at(b, 0, i) + (add ? out.at(b, 1, i) : 0);
+        if (add) ++steps;
+      }
+    return out;
+  };
+}
+
+// x [B,s,4,p], dt and decay [B,s,4], B [B,s,2,n]: the state after the last token.
+Tensor ssd_state(const Tensors& in, int64_t& steps) {
+  const int p = in[0].last(), n = in[3].last();
+  Tensor state({kBatch, 4, p, n});
+  for (int b = 0; b < kBatch; ++b)
+    for (int s = 0; s < kTokens; ++s)
+      for (int h = 0; h < 4; ++h)
+        for (int i = 0; i < p; ++i) {
+          const double x = in[0].at(b, s, h, i) * in[1].at(b, s, h);
+          ++steps;
+          for (int j = 0; j < n; ++j) {
+            double& cell = state.at(b, h, i, j);
+            cell = cell * in[2].at(b, s, h) + x * in[3].at(b, s, h / 2, j), steps += 3;
+          }
+        }
+  return state;
+}
+
+// What each token reads of one state. A state's rows are its own axis (delta) or the output's (ssd).
+Meaning state_read(bool output_first) {
+  return [=](const Tensors& in, int64_t& steps) {
+    const int heads = in[0].shape[1], rows = in[0].shape[2], columns = in[0].shape[3];
+    const int width = output_first ? rows : columns, per_group = heads / in[1].shape[2];
+    Tensor out({kBatch, kTokens, heads, width});
+    for (int b = 0; b < kBatch; ++b)
+      for (int s = 0; s < kTokens; ++s)
+        for (int h = 0; h < heads; ++h)
+          for (int i = 0; i < rows; ++i)
+            for (int j = 0; j < columns; ++j) {
+              const double key = in[1].at(b, s, h / per_group, output_first ? j : i);
+              out.at(b, s, h, output_first ? i : j) += in[0].at(b, h, i, j) * key, steps += 2;
+            }
+    return out;
+  };
+}
+
+Tensor selective_state(const Tensors& in, int64_t& steps) {  // x, dt [B,s,d], B [B,s,n]
+  const int d = in[0].last(), n = in[2].last();
+  Tensor state({kBatch, d, n}), rate({d, n});
+  for (int i = 0; i < d; ++i)
+    for (int j = 0; j < n; ++j) rate.at(i, j) = -std::exp(weight(i, j)), steps += 2;
+  for (int b = 0; b < kBatch; ++b)
+    for (int s = 0; s < kTokens; ++s)
+      for (int i = 0; i < d; ++i) {
+        const double x = in[0].at(b, s, i) * in[1].at(b, s, i);
+        ++steps;
+        for (int j = 0; j < n; ++j) {
+          double& cell = state.at(b, i, j);
+          cell = std::exp(in[1].at(b, s, i) * rate.at(i, j)) * cell + x * in[2].at(b, s, j), steps += 5;
+        }
+      }
+  return state;
+}
+
+Tensor selective_read(const Tensors& in, int64_t& steps) {
+  Tensor out({kBatch, kTokens, in[0].shape[1]});
+  for (int b = 0; b < kBatch; ++b)
+    for (int s = 0; s < kTokens; ++s)
+      for (int i = 0; i < out.last(); ++i)
+        for (int j = 0; j < in[0].last(); ++j)
+          out.at(b, s, i) += in[0].at(b, i, j) * in[1].at(b, s, j), steps += 2;
+  return out;
+}
+
+// k [B,s,2,n] or [B,s,4,n], v [B,s,4,p], decay [B,s,4] or per channel, beta [B,s,4].
+Meaning delta_state(bool channels) {
+  return [=](const Tensors& in, int64_t& steps) {
+    const int n = in[0].last(), p = in[1].last(), per_group = 4 / in[0].shape[2];
+    Tensor state({kBatch, 4, n, p});
+    for (int b = 0; b < kBatch; ++b)
+      for (int s = 0; s < kTokens; ++s)
+        for (int h = 0; h < 4; ++h) {
+          const auto key = [&](int i) { return in[0].at(b, s, h / per_group, i); };
+          for (int i = 0; i < n; ++i)
+            for (int j = 0; j < p; ++j)
+              state.at(b, h, i, j) *= channels ? in[2].at(b, s, h, i) : in[2].at(b, s, h), ++steps;
+          for (int j = 0; j < p; ++j) {
+            double seen = 0;
+            for (int i = 0; i < n; ++i) seen += state.at(b, h, i, j) * key(i), steps += 2;
+            const double step = (in[1].at(b, s, h, j) - seen) * in[3].at(b, s, h);
+            steps += 2;
+            for (int i = 0; i < n; ++i) state.at(b, h, i, j) += key(i) * step, steps += 2;
+          }
+        }
+    return state;
+  };
+}
+
+Tensor linear_state(const Tensors& in, int64_t& steps) {  // k [B,s,2,n], v [B,s,4,p]
+  Tensor state({kBatch, 4, in[0].last(), in[1].last()});
+  for (int b = 0; b < kBatch; ++b)
+    for (int s = 0; s < kTokens; ++s)
+      for (int h = 0; h < 4; ++h)
+        for (int i = 0; i < in[0].last(); ++i)
+          for (int j = 0; j < in[1].last(); ++j) {
+            double& cell = state.at(b, h, i, j);
+            cell = cell * (0.5 + 0.1 * h) + in[0].at(b, s, h / 2, i) * in[1].at(b, s, h, j), steps += 3;
+          }
+  return state;
+}
+
 struct Case {
   const char* op;
   const char* operands;  // entries of a model's list that make a, b
@@ -251,6 +444,28 @@ const char* const kHeads =
 const char* const kQueryKey =
     "x: { op: hidden_input, dims: { dim: 16 } }; a: { op: split_heads, in: x, dims: { heads: 4, width: 4 } };"
     "y: { op: hidden_input, dims: { dim: 8 } }; b: { op: split_heads, in: y, dims: { heads: 2, width: 4 } }";
+// x and v: 4 heads of 2; k and c: 2 groups of 4; w: 4 numbers per token; f: 4 heads of 4.
+const std::string kStates =
+    "x0: { op: hidden_input, dims: { dim: 8 } }; x: { op: split_heads, in: x0, dims: { heads: 4, width: 2 } "
+    "};"
+    "k0: { op: hidden_input, dims: { dim: 8 } }; k: { op: split_heads, in: k0, dims: { heads: 2, width: 4 } "
+    "};"
+    "c0: { op: hidden_input, dims: { dim: 8 } }; c: { op: split_heads, in: c0, dims: { heads: 2, width: 4 } "
+    "};"
+    "f0: { op: hidden_input, dims: { dim: 16 } }; f: { op: split_heads, in: f0, dims: { heads: 4, width: 4 } "
+    "};"
+    "w: { op: hidden_input, dims: { dim: 4 } }; u: { op: hidden_input, dims: { dim: 4 } }";
+const std::string kSsd = kStates + "; s: { op: ssd_state, in: [x, w, u, k] }";
+const std::string kDelta = kStates + "; s: { op: delta_state, in: [k, x, w, u] }";
+const std::string kSelective =
+    "x: { op: hidden_input, dims: { dim: 4 } }; d: { op: hidden_input, dims: { dim: 4 } };"
+    "e: { op: hidden_input, dims: { dim: 2 } }";
+const std::string kSelected = kSelective + "; s: { op: selective_state, in: [x, d, e] }";
+const char* const kConv =
+    "a: { op: hidden_input, dims: { dim: 8 } }; c: { op: hidden_input, dims: { dim: 8 } };"
+    "b: { op: conv_state, in: c, dims: { state: 3 } }";
+const char* const kTower =
+    "a: { op: hidden_input, dims: { dim: 8 } }; b: { op: tower_input, dims: { tokens: 1, dim: 8 } }";
 const std::string kScores = std::string(kQueryKey) + "; s: { op: attention_score, in: [a, b] }";
 
 const std::vector<Case>& cases() {
@@ -285,6 +500,43 @@ const std::vector<Case>& cases() {
        "a: { op: dispatch, in: [e, b] }",
        "in: [a, b]", combine},
       {"last_tokens", kVector8, "in: a", last_token},
+      {"unit_rmsnorm", kVector8, "in: a, dim: 8",
+       [](const Tensors& in, int64_t& steps) { return scaled_by_norm(in, steps, true, false); }},
+      {"l2norm", kVector8, "in: a, dim: 8",
+       [](const Tensors& in, int64_t& steps) { return scaled_by_norm(in, steps, false, false); }},
+      {"gelu", kVector8, "in: a, dim: 8",
+       elementwise([](double x) { return x * 0.5 * (1 + std::tanh(0.8 * (x + 0.04 * x * x * x))); }, 9)},
+      {"relu", kVector8, "in: a, dim: 8", elementwise([](double x) { return std::max(x - 1, 0.0); }, 1)},
+      {"relu_squared", kVector8, "in: a, dim: 8",
+       elementwise([](double x) { return std::max(x - 1, 0.0) * std::max(x - 1, 0.0); }, 2)},
+      {"tanh", kVector8, "in: a, dim: 8", elementwise([](double x) { return std::tanh(x); }, 1)},
+      {"softplus", kVector8, "in: a, dim: 8",
+       elementwise([](double x) { return std::log(1 + std::exp(x)); }, 3)},
+      {"param_mul", kVector8, "in: a, dim: 8", elementwise([](double x) { return 1.5 * x; }, 1)},
+      {"param_decay", kVector8, "in: a, dim: 8",
+       elementwise([](double x) { return std::exp(-std::exp(0.5) * x); }, 4)},
+      {"learned_position", kVector8, "in: a, dims: { positions: 16, dim: 8 }",
+       elementwise([](double x) { return x + 0.7; }, 1)},
+      {"conv1d", kVector8, "in: a, dims: { out: 5, kernel: 3, t: 1 }", conv1d},
+      {"causal_conv1d", kConv, "in: [a, b], dims: { kernel: 4 }", causal_conv1d},
+      {"conv_state", kVector8, "in: a, dims: { state: 2 }", conv_state},
+      {"gate", "a: { op: hidden_input, dims: { dim: 8 } }; b: { op: hidden_input, dims: { dim: 1 } }",
+       "in: [a, b]", gate},
+      {"gate_heads", kStates.c_str(), "in: [x, w]", gate},
+      {"head_mul", kHeads, "in: a, dims: { heads: 2 }", head_mul},
+      {"repeat_heads", kHeads, "in: a, dims: { groups: 2, heads: 4 }", repeat_heads},
+      {"join_tokens", kVector8, "in: a, dims: { t: 1, group: 3 }", join_tokens},
+      {"pool_tokens", kVector8, "in: a, dims: { t: 1 }", pool_tokens},
+      {"place_tokens", kTower, "in: [a, b]", at_tokens(false)},
+      {"add_at_tokens", kTower, "in: [a, b]", at_tokens(true)},
+      {"ssd_state", kStates.c_str(), "in: [x, w, u, k]", ssd_state},
+      {"ssd_read", kSsd.c_str(), "in: [s, c]", state_read(true)},
+      {"selective_state", kSelective.c_str(), "in: [x, d, e]", selective_state},
+      {"selective_read", kSelected.c_str(), "in: [s, e]", selective_read},
+      {"delta_state", kStates.c_str(), "in: [k, x, w, u]", delta_state(false)},
+      {"delta_state_channels", kStates.c_str(), "in: [f, x, f, w]", delta_state(true)},
+      {"delta_read", kDelta.c_str(), "in: [s, c]", state_read(false)},
+      {"linear_attention_state", kStates.c_str(), "in: [k, x]", linear_state},
   };
   return all;
 }
@@ -391,7 +643,7 @@ TEST(OpMeaning, RowsLeftOut) {
   for (const spec::Op& op : spec::builtin_ops())
     if (std::ranges::none_of(cases(), [&](const Case& row) { return op.name == row.op; }))
       left += (left.empty() ? "" : " ") + op.name;
-  EXPECT_EQ(left, "embedding hidden_input topk take dispatch");
+  EXPECT_EQ(left, "embedding hidden_input tower_input patch_embed patch_embed_3d topk take dispatch");
 }
 
 }  // namespace

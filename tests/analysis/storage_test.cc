@@ -9,7 +9,6 @@ namespace {
 
 const char* const kModel = "models/tiny.yaml";
 const char* const kLayer = "components/library/layer.yaml";
-const char* const kMix = "components/library/mix.yaml";
 const char* const kMlp = "components/library/mlp.yaml";
 
 // The present tensors whose name holds `part`: "name dtype [shape] xcount", one a line, in order.

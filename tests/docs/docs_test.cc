@@ -150,8 +150,8 @@ TEST(Docs, TheAccuracyTableIsWhatTheCommandSays) {
     for (const std::string& line : output_of("archlight validate " + model + " --json"))
       if (!line.starts_with("[status")) answer += line + "\n";
     const base::Json body = base::Json::parse(answer);
-    EXPECT_EQ(cells[1], body["evidence"]["level"]) << "README.md:" << i + 1;
-    EXPECT_EQ(cells[2], body["evidence"]["verdict"]) << "README.md:" << i + 1;
+    EXPECT_EQ(cells[1], body["evidence"]["level"].get<std::string>()) << "README.md:" << i + 1;
+    EXPECT_EQ(cells[2], body["evidence"]["verdict"].get<std::string>()) << "README.md:" << i + 1;
     const base::Json& row = body["evidence"]["comparisons"][0];
     const auto number = [&](const std::string& side) {
       return base::with_commas(row.value(side + "_" + cells[3], int64_t{-1}));

@@ -185,7 +185,7 @@ TEST(DeepSeekV3Record, CacheGrowsByItsLaw) {
   // 32,768 tokens * 1,152 bytes are 36 MiB in each of 61 layers; 65,536 * 1,152 * 61 bytes are 4.29 GiB.
   EXPECT_EQ(with_commas(cache(32768) / 61), with_commas(Int128{36} << 20));
   EXPECT_EQ(with_commas(cache(65536)), "4,605,345,792");
-  EXPECT_EQ(static_cast<int64_t>(base::to_double(cache(65536)) / (1 << 30) * 100 + 0.5), 429);
+  EXPECT_EQ((cache(65536) * 100 + (Int128{1} << 29)) / (Int128{1} << 30), 429);
 }
 
 }  // namespace

@@ -73,6 +73,7 @@ TEST(SpecErrors, Components) {
        "did you mean 'outputs'?"},
       {kMlp, "{ op: silu, in: gate", "{ op: silu, inn: gate",
        "specs/components/library/mlp.yaml:5:22: unknown key 'inn' in node 'act'; expected one of active, "
+       "apart, "
        "bias, component, copies, dim, dims, in, mask, op, path, role, slot, split, src, tied_to, tied_when, "
        "weight_axes, weight_of, when, window; did you mean 'in'?"},
       {kMlp, "{ op: silu, in: gate, dim: d_ff }", "silu",
@@ -107,7 +108,8 @@ TEST(SpecErrors, Components) {
        "specs/components/library/mix.yaml:2:33: a cache entry with two growth laws; expected one of window, "
        "ratio, fixed, or none for per-token growth"},
       {kMix, "kind: key }", "kind: key, windw: 4 }",
-       "specs/components/library/mix.yaml:2:55: unknown key 'windw' in a cache entry; expected one of fixed, "
+       "specs/components/library/mix.yaml:2:55: unknown key 'windw' in a cache entry; expected one of dtype, "
+       "fixed, "
        "kind, node, ratio, when, window; did you mean 'window'?"},
       {kMix, "entries: [{ node: k, kind: key }, { node: v, kind: value }]", "entries: { node: k, kind: key }",
        "specs/components/library/mix.yaml:2:32: 'entries' of the cache is a map; expected a list of {node, "
@@ -325,10 +327,12 @@ TEST(SpecErrors, AllOfThem) {
                   .with(kMlp, "role: ffn_dense\n", "")),
       "specs/components/library/mlp.yaml:1:1: component 'mlp' has no 'role'; expected 'role': a "
       "text\nspecs/components/library/mlp.yaml:4:22: unknown key 'inn' in node 'act'; expected one of "
-      "active, bias, component, copies, dim, dims, in, mask, op, path, role, slot, split, src, tied_to, "
+      "active, apart, bias, component, copies, dim, dims, in, mask, op, path, role, slot, split, src, "
+      "tied_to, "
       "tied_when, weight_axes, weight_of, when, window; did you mean "
       "'in'?\nspecs/components/library/mlp.yaml:4:33: unknown key 'dimm' in node 'act'; expected one of "
-      "active, bias, component, copies, dim, dims, in, mask, op, path, role, slot, split, src, tied_to, "
+      "active, apart, bias, component, copies, dim, dims, in, mask, op, path, role, slot, split, src, "
+      "tied_to, "
       "tied_when, weight_axes, weight_of, when, window; did you mean 'dims'?");
 }
 
