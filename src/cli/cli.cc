@@ -3,6 +3,7 @@
 
 #include "base/yaml.h"
 #include "cli/commands.h"
+#include "guard/guards.h"
 
 namespace archlight::cli {
 namespace {
@@ -65,6 +66,8 @@ int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err)
     command->add_flag("--hub", options.hub_first, "ask the hub even when a snapshot exists");
     command->add_flag("--quiet", options.quiet, "no progress on stderr");
     command->add_option("--revision", options.revision, "branch, tag or commit on the hub");
+    command->add_option("--without", options.without, "leave a guard out; can be said for several")
+        ->check(CLI::IsMember(guard::guard_names()));
     command->add_option("--batch", options.input.batch, "requests per step")
         ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}))
         ->capture_default_str();
@@ -127,6 +130,10 @@ int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err)
   CLI::App* quants_cmd = app.add_subcommand("quants", "quantisation schemes and how each is stored");
   common(quants_cmd, false);
   quants_cmd->callback([&] { status = quants(options, out, err); });
+
+  CLI::App* guards_cmd = app.add_subcommand("guards", "what holds a spec against what was published");
+  common(guards_cmd, false);
+  guards_cmd->callback([&] { status = guards(options, out, err); });
 
   CLI::App* snapshots_cmd = app.add_subcommand("snapshots", "published facts that travel with the project");
   snapshots_cmd->require_subcommand(1);

@@ -29,6 +29,7 @@ int models(const Options& options, std::ostream& out, std::ostream& err);
 int ops(const Options& options, std::ostream& out, std::ostream& err);
 int components(const Options& options, std::ostream& out, std::ostream& err);
 int quants(const Options& options, std::ostream& out, std::ostream& err);
+int guards(const Options& options, std::ostream& out, std::ostream& err);
 int snapshots_add(const std::vector<std::string>& sources, const Options& options, std::ostream& out,
                   std::ostream& err);
 
@@ -59,6 +60,11 @@ std::string shown_name(const Session& session);
 int no_bill(const Session& session, const Options& options, std::ostream& out, std::ostream& err);
 // Where there is no answer: {"schema", "faults"} on out under --json, the rendered faults on err otherwise.
 int no_answer(const base::Faults& faults, const Options& options, std::ostream& out, std::ostream& err);
+
+// "passed", "2 faults, 1 piece of advice", "not run: ...": how a guard fared.
+std::string outcome_of(const guard::GuardRun& run);
+// Advice, on err behind the faults.
+void print_advice(std::ostream& err, const base::Faults& advice);
 
 // Rows of text in aligned columns, two spaces apart; a right-aligned column starts its header with '>'.
 std::string table(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows,

@@ -92,9 +92,7 @@ void print_text(const Session& session, std::ostream& out) {
   }
   std::vector<std::vector<std::string>> rows;
   for (const guard::GuardRun& row : report.guards)
-    rows.push_back({row.name, row.ran ? base::with_commas(row.checks) : "-",
-                    row.ran ? (row.faults ? base::with_commas(row.faults) + " faults" : "passed")
-                            : "not run: " + row.not_run});
+    rows.push_back({row.name, row.ran ? base::with_commas(row.checks) : "-", outcome_of(row)});
   out << "Guards\n" << table({"", ">checks", ""}, rows, "  ");
   for (const std::string& remark : report.remarks) out << "  note: " << remark << "\n";
   for (const std::string& note : session.truth.notes) out << "  record: " << note << "\n";
@@ -140,7 +138,10 @@ int inspect(const std::string& model, const Options& options, std::ostream& out,
   else
     print_text(**session, out);
   const guard::Report& report = (*session)->report;
-  if (!options.json) print_faults(err, report.faults);
+  if (!options.json) {
+    print_faults(err, report.faults);
+    print_advice(err, report.advice);
+  }
   if (report.verdict == guard::Verdict::kWrong) return kWrong;
   return report.bill ? kVerified : kNotVerifiable;
 }

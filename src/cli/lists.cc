@@ -1,4 +1,4 @@
-// The listings: models, ops, components, quants; and adding to the snapshots.
+// The listings: models, ops, components, quants, guards; and adding to the snapshots.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -157,6 +157,24 @@ int quants(const Options& options, std::ostream& out, std::ostream& err) {
     print_json(out, {{"schema", "archlight.quants/1"}, {"quants", rows}});
   else
     out << table({"scheme", "what", "stored"}, lines);
+  return kVerified;
+}
+
+int guards(const Options& options, std::ostream& out, std::ostream&) {
+  Json rows = Json::array();
+  std::vector<std::vector<std::string>> lines;
+  for (const guard::Guard& guard : guard::guards()) {
+    rows.push_back({{"name", guard.name},
+                    {"strength", guard::strength_name(guard.strength)},
+                    {"checks", guard.checks},
+                    {"against", guard.against}});
+    lines.push_back({std::string(guard.name), std::string(guard::strength_name(guard.strength)),
+                     std::string(guard.checks), std::string(guard.against)});
+  }
+  if (options.json)
+    print_json(out, {{"schema", "archlight.guards/1"}, {"guards", rows}});
+  else
+    out << table({"guard", "", "checks", "against"}, lines);
   return kVerified;
 }
 

@@ -57,12 +57,17 @@ Json evidence_json(const Session& session) {
                                   {"equal", row.equal()}});
   out["guards"] = Json::array();
   for (const guard::GuardRun& row : report.guards) {
-    Json guard = {{"name", row.name}, {"ran", row.ran}, {"checks", row.checks}, {"faults", row.faults}};
+    Json guard = {{"name", row.name},     {"strength", guard::strength_name(row.strength)},
+                  {"ran", row.ran},       {"checks", row.checks},
+                  {"faults", row.faults}, {"open", row.open},
+                  {"advice", row.advice}};
     if (!row.ran) guard["not_run"] = row.not_run;
     out["guards"].push_back(std::move(guard));
   }
   out["faults"] = Json::array();
   for (const base::Diagnostic& fault : report.faults) out["faults"].push_back(fault_json(fault));
+  out["advice"] = Json::array();
+  for (const base::Diagnostic& advice : report.advice) out["advice"].push_back(fault_json(advice));
   out["remarks"] = report.remarks;
   out["notes"] = session.truth.notes;
   return out;
@@ -99,9 +104,32 @@ std::string evidence_line(const Session& session) {
         (report.level == truth::Level::kConfig ? std::string("the sizes of the checkpoint's files") : what) +
         "; not verified, since no names or sizes of tensors are known";
   if (report.verdict == guard::Verdict::kWrong) verdict = "WRONG: the spec and " + what + " differ";
-  if (report.verdict == guard::Verdict::kNotVerifiable)
+  if (report.verdict == guard::Verdict::kNotVerifiable) {
     verdict = "not verifiable here: " + what + " is known";
+    for (const guard::GuardRun& run : report.guards)
+      if (run.open)
+        verdict = "not verified: guard " + run.name + " leaves a question open";
+      else if (run.not_run == "switched off")
+        verdict = "not verified: guard " + run.name + " is switched off";
+  }
   return fmt::format("{} level: {}", truth::level_name(report.level), verdict);
+}
+
+std::string outcome_of(const guard::GuardRun& run) {
+  if (!run.ran) return "not run: " + run.not_run;
+  std::string out;
+  const auto say = [&](int64_t count, const char* one, const char* many) {
+    if (count) out += (out.empty() ? "" : ", ") + base::with_commas(count) + (count == 1 ? one : many);
+  };
+  say(run.faults, " fault", " faults");
+  say(run.open, " question open", " questions open");
+  if (out.empty()) out = "passed";
+  say(run.advice, " piece of advice", " pieces of advice");
+  return out;
+}
+
+void print_advice(std::ostream& err, const base::Faults& advice) {
+  for (const base::Diagnostic& each : advice) err << "advice: " << each.message() << '\n';
 }
 
 std::string shown_name(const Session& session) {

@@ -54,7 +54,8 @@ Result<std::shared_ptr<const Session>> open_session(const std::string& model, co
   if (!binding) return binding.faults();
   if (base::Faults faults = session->library->check_values(*binding); !faults.empty()) return faults;
   session->binding = std::make_shared<const spec::Binding>(std::move(*binding));
-  session->report = guard::verify(session->library, session->binding, session->truth, options.input);
+  session->report = guard::verify(session->library, session->binding, session->truth, options.input,
+                                  {options.without.begin(), options.without.end()});
   return std::shared_ptr<const Session>(std::move(session));
 }
 

@@ -4,6 +4,7 @@
 #include <memory>
 #include <ostream>
 #include <string>
+#include <vector>
 
 #include "guard/verify.h"
 #include "spec/binding.h"
@@ -22,6 +23,7 @@ struct Options {
   bool quiet = false;
   std::string revision;
   analysis::BillInput input;
+  std::vector<std::string> without;  // guards that are left out
 };
 
 struct Session {
@@ -33,7 +35,7 @@ struct Session {
 };
 
 base::Result<std::shared_ptr<const spec::Library>> open_library();
-// Opens MODEL and runs every guard.
+// Opens MODEL and runs every guard but those left out.
 base::Result<std::shared_ptr<const Session>> open_session(const std::string& model, const Options& options);
 // The same with the library at hand, for commands over many models.
 base::Result<std::shared_ptr<const Session>> open_session(const std::string& model, const Options& options,

@@ -111,9 +111,7 @@ int validate(const std::string& target, const Options& options, std::ostream& ou
   out << shown_name(session) << ": " << evidence_line(session) << "\n  from " << session.truth.origin << "\n";
   std::vector<std::vector<std::string>> rows;
   for (const guard::GuardRun& row : report.guards)
-    rows.push_back({row.name, row.ran ? base::with_commas(row.checks) : "-",
-                    row.ran ? (row.faults ? base::with_commas(row.faults) + " faults" : "passed")
-                            : "not run: " + row.not_run});
+    rows.push_back({row.name, row.ran ? base::with_commas(row.checks) : "-", outcome_of(row)});
   out << table({"guard", ">checks", ""}, rows, "  ");
   for (const guard::Comparison& row : report.comparisons)
     out << "  " << row.what << ": " << base::with_commas(row.ours) << " by the spec, "
@@ -121,6 +119,7 @@ int validate(const std::string& target, const Options& options, std::ostream& ou
   for (const std::string& remark : report.remarks) out << "  note: " << remark << "\n";
   for (const std::string& note : session.truth.notes) out << "  record: " << note << "\n";
   print_faults(err, report.faults);
+  print_advice(err, report.advice);
   return exit_of_verdict(report.verdict);
 }
 

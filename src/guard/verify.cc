@@ -5,11 +5,9 @@
 #include <algorithm>
 #include <map>
 
-#include "guard/analysis_guard.h"
 #include "guard/count.h"
 #include "guard/internal/claims.h"
 #include "guard/weight.h"
-#include "guard/wiring.h"
 
 namespace archlight::guard {
 namespace {
@@ -28,16 +26,77 @@ constexpr double kUsualHeader = 120;
 class Verifier {
  public:
   Verifier(std::shared_ptr<const spec::Library> library, std::shared_ptr<const spec::Binding> binding,
-           const truth::Truth& truth, const analysis::BillInput& input)
-      : library_(std::move(library)), binding_(std::move(binding)), truth_(truth), input_(input) {
+           const truth::Truth& truth, const analysis::BillInput& input, const std::set<std::string>& without)
+      : library_(std::move(library)),
+        binding_(std::move(binding)),
+        truth_(truth),
+        input_(input),
+        without_(without) {
     report_.level = truth.level;
     report_.partial = truth.partial;
   }
 
   Report run() {
-    if (!evaluate(report_.choice)) return finish();
-    symbols_agree();
-    phases();
+    for (const Guard& guard : guards()) {
+      const bool off = without_.contains(std::string(guard.name));
+      report_.guards.push_back({.name = std::string(guard.name),
+                                .strength = guard.strength,
+                                .not_run = off ? "switched off" : "the spec cannot be evaluated"});
+      if (off && guard.strength == Strength::kBlocks) not_verifiable_ = true;
+    }
+    const bool evaluated = evaluate(report_.choice);
+    if (evaluated) symbols_agree();
+    const Subject subject{*library_, *binding_, truth_, report_.bill.get(), formulas_.get()};
+    for (const Guard& guard : guards()) {
+      if (!guard.run || (guard.needs_bill && !evaluated) || off(guard.name)) continue;
+      Findings found;
+      found.ran = true;
+      guard.run(subject, found);
+      record(guard.name, found);
+    }
+    if (evaluated) hold_against_files();
+    return finish();
+  }
+
+ private:
+  bool off(std::string_view name) const { return without_.contains(std::string(name)); }
+  GuardRun& row(std::string_view name) { return *std::ranges::find(report_.guards, name, &GuardRun::name); }
+
+  void skip(std::string_view name, std::string why) {
+    if (!row(name).ran && !off(name)) row(name).not_run = std::move(why);
+  }
+
+  void record(std::string_view name, int64_t checks, const base::Faults& faults) {
+    record(name, {.ran = true, .checks = checks, .faults = faults});
+  }
+
+  void record(std::string_view name, const Findings& found) {
+    if (off(name)) return;
+    GuardRun& run = row(name);
+    run.ran = run.ran || found.ran;
+    run.checks += found.checks;
+    run.not_run = run.ran ? std::string() : found.not_run;
+    run.faults += take(&report_.faults, found.faults, name);
+    run.open += take(&report_.faults, found.open, "not_verifiable");
+    run.advice += take(&report_.advice, found.advice, name);
+  }
+
+  // One fault met again in another evaluation is one fault.
+  static int64_t take(base::Faults* to, const base::Faults& from, std::string_view guard) {
+    int64_t taken = 0;
+    for (base::Diagnostic fault : from) {
+      if (fault.guard.empty()) fault.guard = guard;
+      const std::string text = fault.message();
+      if (std::ranges::any_of(*to, [&](const base::Diagnostic& known) { return known.message() == text; }))
+        continue;
+      to->push_back(std::move(fault));
+      ++taken;
+    }
+    return taken;
+  }
+
+  // The level's own comparison, and with it the choices that only files can make.
+  void hold_against_files() {
     switch (truth_.level) {
       case Level::kHeader:
         header();
@@ -55,36 +114,6 @@ class Verifier {
         skip("packing", "nothing but the config is known of this checkpoint");
         break;
     }
-    return finish();
-  }
-
- private:
-  GuardRun& guard(const std::string& name) {
-    const auto it = std::ranges::find(report_.guards, name, &GuardRun::name);
-    if (it != report_.guards.end()) return *it;
-    report_.guards.push_back({name, false, 0, 0, {}});
-    return report_.guards.back();
-  }
-
-  void skip(const std::string& name, std::string why) {
-    GuardRun& run = guard(name);
-    if (!run.ran) run.not_run = std::move(why);
-  }
-
-  void record(const std::string& name, int64_t checks, const base::Faults& faults) {
-    GuardRun& run = guard(name);
-    run.ran = true;
-    run.checks += checks;
-    run.faults += static_cast<int64_t>(faults.size());
-    for (base::Diagnostic fault : faults) {
-      if (fault.guard.empty()) fault.guard = name;
-      // One fault met again in another evaluation is one fault.
-      const std::string text = fault.message();
-      if (std::ranges::any_of(report_.faults,
-                              [&](const base::Diagnostic& known) { return known.message() == text; }))
-        continue;
-      report_.faults.push_back(std::move(fault));
-    }
   }
 
   bool evaluate(const StorageChoice& choice) {
@@ -96,17 +125,14 @@ class Verifier {
       evaluated_ = choice;
       return true;
     }
-    base::Faults shape, other;
+    // A fault of evaluating is the guard's that it names; the analysis guard's where it names none.
+    record("shape", 0, {});
     for (const base::Diagnostic& fault : bill.faults()) {
-      if (fault.guard == "not_verifiable") {
-        not_verifiable_ = true;
+      if (fault.guard == "not_verifiable")
         report_.faults.push_back(fault);
-      } else {
-        (fault.guard == "shape" ? shape : other).push_back(fault);
-      }
+      else
+        record(find_guard(fault.guard) ? fault.guard : "analysis", 0, {fault});
     }
-    record("shape", 0, shape);
-    if (!other.empty()) record("analysis", 0, other);
     return false;
   }
 
@@ -118,15 +144,10 @@ class Verifier {
            {});
     base::Result<std::shared_ptr<const Bill>> symbolic =
         analysis::make_bill(library_, binding_, analysis::Dims::kFormulas, input_, report_.choice);
-    if (!symbolic) record("shape", 0, symbolic.faults());
-  }
-
-  void phases() {
-    int64_t checks = 0;
-    base::Faults faults = check_phases(*report_.bill, &checks);
-    base::append(faults, check_config(*report_.bill, &checks));
-    base::append(faults, check_wiring(*report_.bill, &checks));
-    record("analysis", checks + static_cast<int64_t>(report_.bill->quantities.size()), faults);
+    if (symbolic)
+      formulas_ = *symbolic;
+    else
+      record("shape", 0, symbolic.faults());
   }
 
   void compare(std::string what, std::string unit, Int128 ours, Int128 published, std::string source,
@@ -459,7 +480,6 @@ class Verifier {
       report_.verdict = Verdict::kNotVerifiable;
     else
       report_.verdict = strong ? Verdict::kVerified : Verdict::kAgrees;
-    std::ranges::sort(report_.guards, {}, &GuardRun::name);
     return std::move(report_);
   }
 
@@ -467,6 +487,8 @@ class Verifier {
   std::shared_ptr<const spec::Binding> binding_;
   const truth::Truth& truth_;
   analysis::BillInput input_;
+  const std::set<std::string>& without_;
+  std::shared_ptr<const Bill> formulas_;
   Report report_;
   StorageChoice evaluated_;  // what report_.bill was made under
   bool not_verifiable_ = false;
@@ -490,8 +512,9 @@ std::string_view verdict_name(Verdict verdict) {
 }
 
 Report verify(std::shared_ptr<const spec::Library> library, std::shared_ptr<const spec::Binding> binding,
-              const truth::Truth& truth, const analysis::BillInput& input) {
-  return Verifier(std::move(library), std::move(binding), truth, input).run();
+              const truth::Truth& truth, const analysis::BillInput& input,
+              const std::set<std::string>& without) {
+  return Verifier(std::move(library), std::move(binding), truth, input, without).run();
 }
 
 }  // namespace archlight::guard

@@ -53,7 +53,7 @@ class Wiring {
  private:
   void fail(const base::Span& at, std::string wrong, std::string expected, std::string fix = {}) {
     if (!said_.insert(wrong).second) return;
-    faults_.push_back({at, std::move(wrong), std::move(expected), std::move(fix), "analysis"});
+    faults_.push_back({at, std::move(wrong), std::move(expected), std::move(fix), "wiring"});
   }
 
   bool inside(int call, int of) const {
@@ -395,7 +395,7 @@ void same_entries(const analysis::Bill& bill, int64_t* checks, base::Faults* fau
       if (!said.insert(entry.text).second) continue;
       faults->push_back({entry.at, std::string(phase) + " keeps " + entry.text,
                          std::string("the same entry in ") + other,
-                         "give a component and its decode variant the same cache", "analysis"});
+                         "give a component and its decode variant the same cache", "wiring"});
     }
   };
   missing(prefill, decode, "prefill", "decode");

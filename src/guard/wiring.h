@@ -1,4 +1,4 @@
-// wiring.h: how values flow in a spec, where neither a shape nor a tensor could tell: part of the analysis guard.
+// wiring.h: how values flow in a spec, where neither a shape nor a tensor could tell.
 //
 // Checks, in both phases
 //   use        every input of a component and every computed value is read, or leaves the model: its last

@@ -90,8 +90,8 @@ std::string unsorted(const nlohmann::ordered_json& value, const std::string& pat
 std::string without_unit(const Json& value, const std::string& key, const std::string& path) {
   static const std::set<std::string> units = {"parameters", "bytes",          "elements",
                                               "flops",      "flops_per_byte", "layers"};
-  static const std::set<std::string> plain = {"checks", "faults",      "line", "column",
-                                              "nodes",  "first_layer", "value"};
+  static const std::set<std::string> plain = {"checks", "faults", "open",        "advice", "line",
+                                              "column", "nodes",  "first_layer", "value"};
   if (value.is_number()) {
     for (const char* ending : {"_bytes", "_elements", "_tokens", "_requests", "_bytes_per_token"})
       if (key.ends_with(ending)) return {};
@@ -138,6 +138,7 @@ const std::vector<std::vector<std::string>>& commands() {
       {"ops"},
       {"components"},
       {"quants"},
+      {"guards"},
       {"snapshots", "add", "/no/such/folder"},
   };
   return rows;

@@ -1,4 +1,4 @@
-// The commands of README.md and docs/*.md, run as they stand.
+// The commands of README.md and docs/**/*.md, run as they stand.
 //
 // Form   A ```console block: lines that start with "$ " are commands, the lines behind one its output, stdout
 //        and stderr together, compared exactly. A line "..." stands for any lines. A command that ends with
@@ -42,9 +42,11 @@ std::vector<std::string> lines_of(const std::string& text) {
 
 std::vector<std::string> documents() {
   std::vector<std::string> out = {"README.md"};
-  const auto names = base::list_files(kRoot + "/docs");
-  for (const std::string& name : *names)
-    if (name.ends_with(".md")) out.push_back("docs/" + name);
+  for (const char* folder : {"docs/", "docs/guards/"}) {
+    const auto names = base::list_files(kRoot + "/" + folder);
+    for (const std::string& name : *names)
+      if (name.ends_with(".md")) out.push_back(folder + name);
+  }
   return out;
 }
 
@@ -254,7 +256,7 @@ TEST(Docs, LinksLeadToFilesAndAnchors) {
       for (size_t at = lines[i].find("]("); at != std::string::npos; at = lines[i].find("](", at + 1)) {
         const std::string link = lines[i].substr(at + 2, lines[i].find(')', at) - at - 2);
         if (link.find("://") == std::string::npos)
-          check(file + ":" + std::to_string(i + 1), file.starts_with("docs/") ? "docs/" : "", link);
+          check(file + ":" + std::to_string(i + 1), file.substr(0, file.rfind('/') + 1), link);
       }
   }
   const auto rooms = base::list_folders(kRoot + "/src");

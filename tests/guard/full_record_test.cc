@@ -133,7 +133,7 @@ TEST_P(FullRecord, IsVerifiedToTheByte) {
   ASSERT_EQ(report.comparisons.size(), 2u);
   for (const Comparison& comparison : report.comparisons) EXPECT_TRUE(comparison.equal()) << comparison.what;
   // Every guard ran and compared something.
-  ASSERT_EQ(report.guards.size(), 4u);
+  ASSERT_EQ(report.guards.size(), guards().size());
   for (const GuardRun& run : report.guards) {
     EXPECT_TRUE(run.ran) << run.name;
     EXPECT_GT(run.checks, 0) << run.name;
