@@ -15,21 +15,21 @@
 namespace archlight::guard::testing {
 namespace {
 
-struct Evidence {
+struct Record {
   const char* record;             // of the generator, or a snapshot where `config` is null
   const char* config = nullptr;   // the snapshot of its config
   const char* changes = nullptr;  // to that config; null removes a key
 };
 
-struct Subject {
+struct Tested {
   const char* spec;
   std::vector<const char*> components, adapters, quants;
-  std::vector<Evidence> evidence;
+  std::vector<Record> evidence;
 };
 
 #define BLOCK_FP8 R"("quantization_config": {"quant_method": "fp8", "weight_block_size": [128, 128]})"
 
-const Subject kSubjects[] = {
+const Tested kSubjects[] = {
     {"llama",
      {"gqa_attention", "swiglu", "pre_norm"},
      {"hf_causal_lm"},
@@ -279,7 +279,7 @@ bool matches(std::string_view pattern, std::string_view text) {
   return false;
 }
 
-std::vector<std::string> files_of(const Subject& subject) {
+std::vector<std::string> files_of(const Tested& subject) {
   std::vector<std::string> out = {"models/" + std::string(subject.spec) + ".yaml"};
   for (const char* name : subject.components) out.push_back(fmt::format("components/library/{}.yaml", name));
   for (const char* name : subject.adapters) out.push_back(fmt::format("adapters/{}.yaml", name));
@@ -289,7 +289,7 @@ std::vector<std::string> files_of(const Subject& subject) {
 
 std::vector<std::string> all_files() {
   std::set<std::string> out;
-  for (const Subject& subject : kSubjects)
+  for (const Tested& subject : kSubjects)
     out.merge([&] {
       const std::vector<std::string> files = files_of(subject);
       return std::set<std::string>(files.begin(), files.end());
@@ -297,7 +297,7 @@ std::vector<std::string> all_files() {
   return {out.begin(), out.end()};
 }
 
-truth::Truth truth_of(const Evidence& evidence) {
+truth::Truth truth_of(const Record& evidence) {
   if (!evidence.config) return snapshot(evidence.record);
   const truth::Truth from = snapshot(evidence.config);
   truth::Truth truth = generated(
@@ -315,7 +315,7 @@ std::map<std::string, std::string> bill_of(const Report& report) {
 
 // A model with the files it needs, what it is held against, and what it says when nothing is wrong.
 struct Setting {
-  const Subject* subject;
+  const Tested* subject;
   std::map<std::string, std::string> files;
   std::shared_ptr<spec::Library> library;
   std::vector<truth::Truth> truths;
@@ -323,7 +323,7 @@ struct Setting {
   std::vector<std::map<std::string, std::string>> bills;
 };
 
-Setting setting_of(const Subject& subject) {
+Setting setting_of(const Tested& subject) {
   Setting out;
   out.subject = &subject;
   std::vector<std::string> files = files_of(subject);
@@ -338,7 +338,7 @@ Setting setting_of(const Subject& subject) {
   EXPECT_TRUE(library.ok()) << (library ? std::string() : base::render_all(library.faults()));
   if (!library) return out;
   out.library = *library;
-  for (const Evidence& evidence : subject.evidence) {
+  for (const Record& evidence : subject.evidence) {
     out.truths.push_back(truth_of(evidence));
     const Report report = verify_all(out.library, out.truths.back());
     EXPECT_TRUE(report.verdict == Verdict::kVerified || report.verdict == Verdict::kAgrees)
@@ -357,7 +357,7 @@ TEST_P(Mutation, IsCaughtOrExplained) {
   std::vector<Setting> settings;
   Names names;
   std::set<std::string> dims, components;
-  for (const Subject& subject : kSubjects) {
+  for (const Tested& subject : kSubjects) {
     const std::vector<std::string> files = files_of(subject);
     if (std::ranges::find(files, file) == files.end()) continue;
     settings.push_back(setting_of(subject));

@@ -1,13 +1,11 @@
 #include "guard/mutants.h"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <functional>
 
 #include "spec/op.h"
 
-namespace archlight::guard::testing {
+namespace archlight::guard {
 namespace {
 
 using base::Yaml;
@@ -563,9 +561,8 @@ std::string emit(const Yaml& node) {
 std::vector<Mutant> mutants_of(const std::string& file, const std::string& text, const Names& names) {
   const base::Result<Yaml> root =
       base::parse_yaml(std::make_shared<base::SourceText>(base::SourceText{file, text}));
-  EXPECT_TRUE(root.ok()) << file;
   if (!root) return {};
   return Maker(file, *root, names).run();
 }
 
-}  // namespace archlight::guard::testing
+}  // namespace archlight::guard

@@ -17,12 +17,14 @@
 
 #include "base/yaml.h"
 
-namespace archlight::guard::testing {
+namespace archlight::guard {
 
 struct Mutant {
   std::string file;  // under specs/
   std::string what;  // "bypass q_norm"
   std::string text;  // the whole file
+
+  std::string kind() const { return what.substr(0, what.find(' ')); }
 };
 
 struct Names {
@@ -31,9 +33,10 @@ struct Names {
   std::vector<std::string> roles;
 };
 
+// `file` is under specs/ and says by its folder what it is; a text that is no YAML has no mutants.
 std::vector<Mutant> mutants_of(const std::string& file, const std::string& text, const Names& names);
 
 // A tree as YAML text.
 std::string emit(const base::Yaml& node);
 
-}  // namespace archlight::guard::testing
+}  // namespace archlight::guard

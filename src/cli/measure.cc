@@ -1,0 +1,197 @@
+// guards measure: every spec with one thing wrong, and which guard says so.
+#include "guard/measure.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "base/file.h"
+#include "base/int128.h"
+#include "cli/commands.h"
+#include "truth/snapshot.h"
+
+namespace archlight::cli {
+namespace {
+
+using base::Json;
+
+// What tells most comes first: shapes before names before a total, and small before large.
+struct Candidate {
+  guard::Evidence evidence;
+  std::string scheme;
+  size_t tensors = 0;
+};
+
+int rank(truth::Level level) {
+  switch (level) {
+    case truth::Level::kHeader:
+      return 0;
+    case truth::Level::kIndex:
+      return 1;
+    case truth::Level::kCount:
+      return 2;
+    case truth::Level::kConfig:
+      return 3;
+  }
+  return 3;
+}
+
+std::string scheme_of(const truth::Truth& truth) {
+  const base::Json* config = truth.config.get();
+  const std::string declared =
+      config->contains("quantization_config") ? (*config)["quantization_config"].dump() : std::string();
+  return declared.substr(0, 400) + (truth.quant_config ? truth.quant_config->dump().substr(0, 200) : "");
+}
+
+base::Result<std::vector<guard::MeasuredModel>> subjects_of(const spec::Library& library,
+                                                            const std::string& home,
+                                                            const std::vector<std::string>& only,
+                                                            size_t most) {
+  base::Result<std::vector<truth::SnapshotInfo>> snapshots = truth::list_snapshots(home);
+  if (!snapshots) return snapshots.faults();
+  std::map<std::string, std::vector<Candidate>> by_model;
+  for (const auto& [name, unused] : library.models())
+    if (only.empty() || std::ranges::find(only, name) != only.end()) by_model[name];
+  for (const std::string& name : only)
+    if (!by_model.contains(name)) return library.model(name).faults();
+  for (const truth::SnapshotInfo& info : *snapshots) {
+    if (!info.alias_of.empty()) continue;
+    truth::OpenOptions open;
+    open.offline = true;
+    base::Result<truth::Truth> truth = truth::open_truth(info.name, open);
+    if (!truth || !truth->config || truth->partial) continue;
+    base::Result<const spec::Model*> model = library.model_for(*truth->config);
+    if (!model || !by_model.contains((*model)->name)) continue;
+    Candidate candidate;
+    candidate.scheme = scheme_of(*truth);
+    candidate.tensors = std::max(truth->tensors.size(), truth->names.size());
+    candidate.evidence = {info.name, std::move(*truth)};
+    by_model[(*model)->name].push_back(std::move(candidate));
+  }
+  std::vector<guard::MeasuredModel> out;
+  for (auto& [name, candidates] : by_model) {
+    std::ranges::stable_sort(candidates, {}, [](const Candidate& c) {
+      return std::pair(rank(c.evidence.truth.level), c.tensors);
+    });
+    guard::MeasuredModel subject{name, {}};
+    std::vector<std::string> schemes;
+    for (const bool fresh : {true, false})
+      for (Candidate& candidate : candidates) {
+        const bool seen = std::ranges::find(schemes, candidate.scheme) != schemes.end();
+        if (subject.evidence.size() == most || candidate.evidence.name.empty() || fresh == seen) continue;
+        schemes.push_back(candidate.scheme);
+        subject.evidence.push_back(std::move(candidate.evidence));
+        candidate.evidence.name.clear();
+      }
+    out.push_back(std::move(subject));
+  }
+  return out;
+}
+
+double percent(int64_t part, int64_t whole) {
+  return whole == 0 ? 100.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+}
+
+std::string text_of(const guard::Measured& measured) {
+  const int64_t all = measured.number_changing(), caught = measured.refused + measured.caught;
+  std::string out = fmt::format(
+      "{} mutants; {} change no number; of the {} that do, {} no longer load, {} are caught by a guard and "
+      "{} "
+      "survive: {:.2f} % caught\n\n",
+      base::with_commas(measured.mutants), base::with_commas(measured.unchanged), base::with_commas(all),
+      base::with_commas(measured.refused), base::with_commas(measured.caught),
+      base::with_commas(static_cast<int64_t>(measured.survivors.size())), percent(caught, all));
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& [guard, row] : measured.guards) {
+    std::vector<std::pair<int64_t, std::string>> kinds;
+    for (const auto& [kind, count] : row.alone_by_kind) kinds.emplace_back(count, kind);
+    std::ranges::sort(kinds, std::greater());
+    std::string classes;
+    for (const auto& [count, kind] : kinds)
+      classes += (classes.empty() ? "" : ", ") + kind + " " + base::with_commas(count);
+    rows.push_back({guard + (row.advises ? " (advises)" : ""), base::with_commas(row.fires),
+                    base::with_commas(row.alone),
+                    fmt::format("{:.2f} %", percent(measured.caught_without(guard), all)), classes});
+  }
+  out += table({"guard", ">fires", ">alone", ">caught without it", "what only it catches"}, rows);
+  rows.clear();
+  for (const auto& [kind, counts] : measured.kinds)
+    rows.push_back({kind, base::with_commas(counts.first),
+                    fmt::format("{:.1f} %", percent(counts.second, counts.first))});
+  out += "\n" + table({"kind of slip", ">change a number", ">caught"}, rows);
+  rows.clear();
+  for (const guard::Survivor& survivor : measured.survivors)
+    rows.push_back(
+        {survivor.file, survivor.what, survivor.changes, survivor.before, survivor.after, survivor.evidence});
+  if (!rows.empty())
+    out +=
+        "\nSurvivors\n" + table({"spec", "slip", "changes", ">from", ">to", "seen on", "advised by"}, rows);
+  if (!measured.without_evidence.empty()) {
+    out += "\nNo snapshot speaks for";
+    for (const std::string& name : measured.without_evidence) out += " " + name;
+    out += "\n";
+  }
+  return out;
+}
+
+Json json_of(const guard::Measured& measured) {
+  Json guards = Json::array(), kinds = Json::array(), survivors = Json::array();
+  for (const auto& [guard, row] : measured.guards)
+    guards.push_back({{"guard", guard},
+                      {"advises", row.advises},
+                      {"fires", row.fires},
+                      {"alone", row.alone},
+                      {"alone_by_kind", row.alone_by_kind},
+                      {"caught_without", measured.caught_without(guard)}});
+  for (const auto& [kind, counts] : measured.kinds)
+    kinds.push_back({{"kind", kind}, {"number_changing", counts.first}, {"caught", counts.second}});
+  for (const guard::Survivor& survivor : measured.survivors)
+    survivors.push_back({{"file", survivor.file},
+                         {"slip", survivor.what},
+                         {"changes", survivor.changes},
+                         {"before", survivor.before},
+                         {"after", survivor.after},
+                         {"evidence", survivor.evidence},
+                         {"advised_by", survivor.advised}});
+  return {{"schema", "archlight.guards_measure/1"},
+          {"mutants", measured.mutants},
+          {"unchanged", measured.unchanged},
+          {"number_changing", measured.number_changing()},
+          {"refused_at_load", measured.refused},
+          {"caught_by_guards", measured.caught},
+          {"guards", guards},
+          {"kinds", kinds},
+          {"survivors", survivors},
+          {"specs_without_evidence", measured.without_evidence}};
+}
+
+}  // namespace
+
+int guards_measure(const std::vector<std::string>& specs, size_t evidence, const Options& options,
+                   std::ostream& out, std::ostream& err) {
+  base::Result<std::string> home = base::home_folder();
+  if (!home) return no_answer(home.faults(), options, out, err);
+  base::Result<std::shared_ptr<const spec::Library>> library = open_library();
+  if (!library) return no_answer(library.faults(), options, out, err);
+  base::Result<std::vector<guard::MeasuredModel>> subjects = subjects_of(**library, *home, specs, evidence);
+  if (!subjects) return no_answer(subjects.faults(), options, out, err);
+  guard::MeasureOptions how;
+  how.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  if (!options.quiet)
+    how.progress = [&err](int64_t done, int64_t total) {
+      if (done % 200 == 0 || done == total)
+        err << "\rguards measure: " << done << " of " << total << " mutants" << (done == total ? "\n" : "")
+            << std::flush;
+    };
+  base::Result<guard::Measured> measured = guard::measure(*home + "/specs", *subjects, how);
+  if (!measured) return no_answer(measured.faults(), options, out, err);
+  if (options.json)
+    print_json(out, json_of(*measured));
+  else
+    out << text_of(*measured);
+  return kVerified;
+}
+
+}  // namespace archlight::cli
