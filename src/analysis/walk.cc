@@ -105,7 +105,7 @@ class Walker {
       }
     };
     for (const spec::BoundDim& dim : tree_.binding->dims) bind(dim.name, dim.value);
-    for (const graph::Derived& derived : tree_.derived) bind(derived.name, {derived.value, 1});
+    for (const graph::Derived& derived : tree_.derived) bind(derived.name, derived.value);
   }
 
   std::optional<Expr> lookup(std::string_view name, int scope) {

@@ -121,12 +121,15 @@ Json inspect_json(const Session& session) {
                                 {"title", quantity.title}};
   out["quantities"] = std::move(quantities);
   out["groups"] = Json::array();
-  for (const graph::Group& group : bill.prefill->tree->groups)
-    out["groups"].push_back({{"stack", group.stack},
-                             {"kind", group.label},
-                             {"apart", group.apart},
-                             {"layers", group.layers.size()},
-                             {"first_layer", group.layers.front()}});
+  for (const graph::Group& group : bill.prefill->tree->groups) {
+    Json row = {{"stack", group.stack},
+                {"kind", group.label},
+                {"apart", group.apart},
+                {"layers", group.layers.size()},
+                {"first_layer", group.layers.front()}};
+    for (const spec::BoundDim& dim : group.dims) row["dims"][dim.name] = json_value(dim.value);
+    out["groups"].push_back(std::move(row));
+  }
   return out;
 }
 

@@ -5,7 +5,8 @@
 namespace archlight::graph::internal {
 
 std::optional<expr::Rational> Structural::number(const expr::Formula& formula, int scope,
-                                                 std::optional<int64_t> layer, base::Faults& faults) const {
+                                                 std::optional<LayerNames> layer,
+                                                 base::Faults& faults) const {
   const expr::Expr found = value(formula, scope, layer);
   if (std::optional<expr::Rational> constant = found.constant()) return constant;
   std::vector<std::string> names;
@@ -21,9 +22,13 @@ std::optional<expr::Rational> Structural::number(const expr::Formula& formula, i
   return std::nullopt;
 }
 
-expr::Expr Structural::value(const expr::Formula& formula, int scope, std::optional<int64_t> layer) const {
+expr::Expr Structural::value(const expr::Formula& formula, int scope, std::optional<LayerNames> layer) const {
   return formula.instantiate(pool_, [&](std::string_view name) -> std::optional<expr::Expr> {
-    if (layer && name == "layer") return pool_.constant(*layer);
+    if (layer) {
+      if (name == "layer") return pool_.constant(layer->layer);
+      for (size_t i = layer->dims.size(); i-- > 0;)
+        if (layer->dims[i].name == name) return pool_.constant(layer->dims[i].value);
+    }
     return lookup(name, scope);
   });
 }
@@ -41,6 +46,8 @@ std::optional<expr::Expr> Structural::lookup(std::string_view name, int scope) c
       }
   }
   if (const spec::BoundDim* dim = binding_.find(name)) return pool_.constant(dim->value);
+  for (const Derived& derived : derived_)
+    if (derived.name == name) return pool_.constant(derived.value);
   return std::nullopt;
 }
 

@@ -459,6 +459,27 @@ class Builder {
     return out->second;
   }
 
+  // A scope whose names no declaration holds.
+  int add_scope(std::vector<NamedFormula> names, int parent) {
+    tree_.made_names.push_back(std::make_shared<const std::vector<NamedFormula>>(std::move(names)));
+    tree_.scopes.push_back({parent, *tree_.made_names.back()});
+    return static_cast<int>(tree_.scopes.size()) - 1;
+  }
+
+  // Values that the table of dims rules out, as for the model's own dims.
+  void check_layer_dims(const spec::StackDecl& stack, const internal::Kinds& kinds) {
+    std::set<std::string> said;
+    for (const internal::Kind& kind : kinds.kinds)
+      for (size_t i = 0; i < kind.dims.size(); ++i) {
+        const size_t own = i - std::min(i, stack.per_layer.size());
+        const spec::DimDecl& decl = i < stack.per_layer.size()
+                                        ? stack.per_layer[i]
+                                        : stack.layers[static_cast<size_t>(kind.rule)].per_layer[own];
+        std::optional<base::Diagnostic> fault = library_.check_value(kind.dims[i], decl.at);
+        if (fault && said.insert(fault->message()).second) faults_.push_back(std::move(*fault));
+      }
+  }
+
   Value add_stack(const spec::StackDecl& stack, const std::map<std::string, Value>& names) {
     const std::optional<expr::Rational> repeat = number(stack.repeat, -1);
     if (!repeat) return kFailed;
@@ -504,14 +525,17 @@ class Builder {
       if (!faults_.empty()) return kFailed;
       first_index = static_cast<int64_t>(first->num);
     }
-    const std::vector<int> rule_of = internal::rules_of_layers(stack, layers, structural_, faults_);
+    const internal::Kinds kinds = internal::kinds_of_layers(stack, layers, structural_, faults_);
     if (!faults_.empty()) return kFailed;
+    check_layer_dims(stack, kinds);
+    if (!faults_.empty()) return kFailed;
+    const std::vector<internal::LayerScopes> layer_scopes =
+        internal::scopes_of_kinds(stack, kinds, binding_, tree_.derived);
 
     // Groups stand in the order of their first layer.
-    std::vector<int> order;
-    for (int rule : rule_of)
-      if (std::ranges::find(order, rule) == order.end()) order.push_back(rule);
-    for (int rule : order) {
+    for (size_t k = 0; k < kinds.kinds.size(); ++k) {
+      const internal::Kind& kind = kinds.kinds[k];
+      const int rule = kind.rule;
       if (tree_.groups.size() == kMaxGroups) {
         fail(stack.at, "the model has more than 500 kinds of layer", "a smaller model");
         return kFailed;
@@ -520,20 +544,22 @@ class Builder {
       group.stack = stack.name;
       group.apart = stack.apart;
       for (int64_t layer = 0; layer < layers; ++layer)
-        if (rule_of[static_cast<size_t>(layer)] == rule) group.layers.push_back(first_index + layer);
+        if (kinds.of_layer[static_cast<size_t>(layer)] == static_cast<int>(k))
+          group.layers.push_back(first_index + layer);
       const spec::LayerRule* own = stack.layers.empty() ? nullptr : &stack.layers[static_cast<size_t>(rule)];
-      if (own && own->kind == spec::LayerRule::Kind::kConfigEquals)
-        group.label = own->equals;
-      else if (own && !own->fills.empty())
-        group.label = own->fills[0].second;
       // A label names one group of its stack: keys and graph paths are made of it.
-      const std::string plain = group.label;
-      for (int n = 2; !labels_.emplace(group.stack, group.label).second; ++n)
-        group.label = plain + "_" + std::to_string(n);
+      group.label = kind.label;
+      group.dims = kind.dims;
       const int id = static_cast<int>(tree_.groups.size());
-      group.count = internal::count_of_rule(stack, rule, static_cast<int64_t>(group.layers.size()),
-                                            group.label.empty() ? std::to_string(rule + 1) : group.label,
-                                            structural_, tree_.derived);
+      const int64_t size = static_cast<int64_t>(group.layers.size());
+      group.count = kind.whole_rule
+                        ? internal::count_of_rule(
+                              stack, rule, size, group.label.empty() ? std::to_string(rule + 1) : group.label,
+                              structural_, tree_.derived)
+                        : internal::count_of_layers(stack, size, group.label,
+                                                    "layers " + layers_text(group.layers) + " of stack '" +
+                                                        stack.name + "', which agree in their per-layer dims",
+                                                    tree_.derived);
       fills_.push_back(own ? own->fills : std::vector<std::pair<std::string, std::string>>{});
       asked_.emplace_back();
       rule_at_.push_back(own ? own->at : stack.at);
@@ -562,9 +588,13 @@ class Builder {
       group.first = static_cast<NodeId>(tree_.nodes.size());
       tree_.groups.push_back(std::move(group));
       tree_.program.push_back({id, kNone});
-      const Value out = expand(
-          std::move(call), *component,
-          own ? std::span<const NamedFormula>(own->dims) : std::span<const NamedFormula>(), -1, stack.at, 0);
+      int outer = -1;
+      for (const std::vector<NamedFormula>& names_here : layer_scopes[k].names)
+        outer = add_scope(names_here, outer);
+      const Value out =
+          expand(std::move(call), *component,
+                 own ? std::span<const NamedFormula>(own->dims) : std::span<const NamedFormula>(), outer,
+                 stack.at, 0);
       tree_.groups[id].last = static_cast<NodeId>(tree_.nodes.size());
       if (!out.present()) return kFailed;
       for (const auto& [slot, unused] : fills_[id])
@@ -583,11 +613,10 @@ class Builder {
   const spec::Binding& binding_;
   const spec::Model& model_;
   SpecTree tree_;
-  internal::Structural structural_{binding_, tree_.scopes};
+  internal::Structural structural_{binding_, tree_.scopes, tree_.derived};
   std::vector<std::vector<std::pair<std::string, std::string>>> fills_;  // per group
   std::vector<std::vector<std::string>> asked_;                          // per group, the slots of its block
   std::vector<base::Span> rule_at_;                                      // per group
-  std::set<std::pair<std::string, std::string>> labels_;                 // stack and label of each group
   int64_t layers_ = 0, rule_tests_ = 0;
   std::string apart_;  // of the entry of the model's list that is being added
   Faults faults_;
@@ -597,6 +626,21 @@ class Builder {
 
 std::string_view phase_name(Phase phase) {
   return phase == Phase::kPrefill ? "prefill" : "decode";
+}
+
+std::string layers_text(std::span<const int64_t> layers) {
+  constexpr int kMaxRanges = 12;
+  std::string out;
+  int ranges = 0;
+  for (size_t i = 0; i < layers.size();) {
+    size_t end = i + 1;
+    while (end < layers.size() && layers[end] == layers[end - 1] + 1) ++end;
+    if (++ranges > kMaxRanges) return out + " and " + std::to_string(layers.size() - i) + " more";
+    out += (out.empty() ? "" : ", ") + std::to_string(layers[i]);
+    if (end > i + 1) out += (end == i + 2 ? ", " : "-") + std::to_string(layers[end - 1]);
+    i = end;
+  }
+  return out;
 }
 
 std::vector<int> SpecTree::calls_around(NodeId node) const {

@@ -79,10 +79,11 @@ struct Group {
   std::string stack;
   std::string label;  // "dense", "sliding_attention": what tells it from the stack's other groups
   std::string apart;
-  std::vector<int64_t> layers;  // indices as checkpoints count them
-  expr::Formula count;          // over dims, equal to layers.size()
-  int call = -1;                // the block
-  NodeId first = 0, last = 0;   // its nodes, [first, last)
+  std::vector<int64_t> layers;       // indices as checkpoints count them
+  std::vector<spec::BoundDim> dims;  // its per-layer dims
+  expr::Formula count;               // over dims, equal to layers.size()
+  int call = -1;                     // the block
+  NodeId first = 0, last = 0;        // its nodes, [first, last)
 };
 
 struct Step {
@@ -90,10 +91,11 @@ struct Step {
   NodeId node = kNone;  // a single op
 };
 
-// A count that no dim of the spec names, such as how many layers of a config list are of one kind.
+// A number that no dim of the spec names: how many layers of a config list are of one kind, what a per-layer dim is in
+// some of them.
 struct Derived {
   std::string name;
-  int64_t value = 0;
+  expr::Rational value;
   std::string origin;
 };
 
@@ -107,12 +109,17 @@ struct SpecTree {
   std::vector<Group> groups;
   std::vector<Step> program;
   std::vector<Derived> derived;
+  std::vector<std::shared_ptr<const std::vector<spec::NamedFormula>>>
+      made_names;  // of scopes no declaration holds
   // Values that leave the model: its last entry's, and every output of a stack that is counted apart.
   std::vector<NodeId> results;
 
   // The chain of calls around a node, innermost first.
   std::vector<int> calls_around(NodeId node) const;
 };
+
+// Layers as ranges: "0-2, 5, 9-11"; of more than 12 ranges the first ones and how many layers follow.
+std::string layers_text(std::span<const int64_t> layers);
 
 base::Result<SpecTree> build_tree(const spec::Library& library, const spec::Binding& binding, Phase phase);
 

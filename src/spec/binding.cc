@@ -1,5 +1,6 @@
 #include "spec/binding.h"
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -227,6 +228,151 @@ const Json* config_value(const Model& model, const Json& config, std::string_vie
     return found;
   }
   return nullptr;
+}
+
+namespace {
+
+// The value that a path leads to in one layer; `null` says that it is there and null.
+struct Item {
+  const Json* value = nullptr;
+  bool null = false;
+  std::string full;    // the key with its root, and the index of a list's entry
+  size_t entries = 0;  // of the list on the way, where there is one
+  bool listed = false;
+};
+
+Item item_of(const Model& model, const Json& config, std::string_view key, int64_t layer) {
+  for (const std::string& root : model.config_roots) {
+    const Json* at = root.empty() ? &config : descend(config, root);
+    if (!at) continue;
+    Item out;
+    out.full = root.empty() ? "" : root + ".";
+    std::string_view rest = key;
+    bool found = false;  // at least the first part of the path
+    while (at) {
+      if (at->is_array() && !out.listed) {
+        out.listed = true;
+        out.entries = at->size();
+        out.full += "[" + std::to_string(layer) + "]";
+        if (static_cast<size_t>(layer) >= out.entries) return out;
+        at = &(*at)[static_cast<size_t>(layer)];
+        continue;
+      }
+      if (rest.empty()) break;
+      const size_t dot = rest.find('.');
+      const std::string part(rest.substr(0, dot));
+      rest = dot == std::string_view::npos ? std::string_view() : rest.substr(dot + 1);
+      const auto it = at->is_object() ? at->find(part) : at->end();
+      if (!at->is_object() || it == at->end()) {
+        at = nullptr;
+        break;
+      }
+      out.full += (out.full.empty() || out.full.ends_with('.') ? "" : ".") + part;
+      at = &*it;
+      found = true;
+    }
+    if (!at && !found) continue;
+    out.null = at && at->is_null();
+    out.value = out.null ? nullptr : at;
+    return out;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::optional<std::vector<BoundDim>> bind_layer(const Binding& binding, std::span<const DimDecl> dims,
+                                                std::span<const BoundDim> known, int64_t layer,
+                                                int64_t repeat, Faults& faults) {
+  const Model& model = *binding.model;
+  std::vector<BoundDim> out;
+  const auto fail = [&](const base::Span& at, std::string wrong, std::string expected, std::string fix = {}) {
+    faults.push_back(fault_at(at, std::move(wrong), std::move(expected), std::move(fix)));
+    return std::nullopt;
+  };
+  const auto evaluate = [&](const DimDecl& dim, const expr::Formula& formula) -> std::optional<Rational> {
+    expr::ExprPool pool;
+    const expr::Expr result =
+        formula.instantiate(pool, [&](std::string_view name) -> std::optional<expr::Expr> {
+          if (name == "layer") return pool.constant(layer);
+          if (name.starts_with("config.")) {
+            const Item item = item_of(model, *binding.config, name.substr(7), layer);
+            const std::optional<Rational> number = item.value ? exact(*item.value) : std::nullopt;
+            return number ? std::optional(pool.constant(*number)) : std::nullopt;
+          }
+          for (size_t i = out.size(); i-- > 0;)
+            if (out[i].name == name) return pool.constant(out[i].value);
+          for (size_t i = known.size(); i-- > 0;)
+            if (known[i].name == name) return pool.constant(known[i].value);
+          const BoundDim* bound = binding.find(name);
+          return bound ? std::optional(pool.constant(bound->value)) : std::nullopt;
+        });
+    if (const std::optional<Rational> number = result.constant()) return number;
+    std::vector<std::string> names = {"layer"};
+    for (const BoundDim& other : binding.dims) names.push_back(other.name);
+    for (const BoundDim& other : out) names.push_back(other.name);
+    std::string fix;
+    for (const std::string& name : formula.names())
+      if (!name.starts_with("config.") && std::ranges::find(names, name) == names.end())
+        fix = base::did_you_mean(name, names);
+    fail(formula.at(),
+         "dim '" + dim.name + "' of layer " + std::to_string(layer) +
+             " cannot be evaluated: " + (result.is_error() ? result.error_text() : "it is no number"),
+         "dims, config keys, `layer` and per-layer dims above it", fix);
+    return std::nullopt;
+  };
+  for (const DimDecl& dim : dims) {
+    Item item;
+    for (const std::string& key : dim.config_keys) {
+      item = item_of(model, *binding.config, key, layer);
+      if (item.listed && item.entries < static_cast<size_t>(repeat))
+        return fail(dim.at,
+                    "config." + item.full.substr(0, item.full.find('[')) + " has " +
+                        std::to_string(item.entries) + " entries for " + std::to_string(repeat) + " layers",
+                    "one entry per layer");
+      if (item.value || item.null) break;
+    }
+    if (item.value) {
+      if (!dim.is.empty()) {
+        const bool same = item.value->is_string() && item.value->get<std::string>() == dim.is;
+        out.push_back({dim.name, {same ? 1 : 0, 1}, "config." + item.full + " == '" + dim.is + "'"});
+        continue;
+      }
+      const std::optional<Rational> number = exact(*item.value);
+      if (!number)
+        return fail(dim.at,
+                    "config." + item.full + " is " + item.value->dump().substr(0, 80) + ", which dim '" +
+                        dim.name + "' reads",
+                    "a number");
+      out.push_back({dim.name, *number, "config." + item.full, item.value->is_boolean()});
+      continue;
+    }
+    const bool null_stated = item.null && !dim.null_value.empty();
+    const expr::Formula& formula = null_stated               ? dim.null_value
+                                   : dim.config_keys.empty() ? dim.formula
+                                                             : dim.fallback;
+    if (formula.empty()) {
+      if (!dim.is.empty()) {
+        out.push_back({dim.name, {0, 1}, "config." + dim.config_keys[0] + " is absent"});
+        continue;
+      }
+      return fail(dim.at,
+                  "config.json has no '" + dim.config_keys[0] + "' for layer " + std::to_string(layer) +
+                      ", which dim '" + dim.name + "' reads",
+                  "a value, or a list with one entry per layer",
+                  "state a default if an absent one means a value");
+    }
+    const std::optional<Rational> number = evaluate(dim, formula);
+    if (!number) return std::nullopt;
+    std::string origin = formula.text();
+    if (!dim.config_keys.empty())
+      origin +=
+          ", since config." + dim.config_keys[0] + (null_stated ? " is null: " : " is absent: ") + dim.source;
+    else if (!dim.source.empty())
+      origin += ": " + dim.source;
+    out.push_back({dim.name, *number, origin});
+  }
+  return out;
 }
 
 Result<Binding> bind(const Model& model, std::shared_ptr<const Json> config,

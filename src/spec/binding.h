@@ -8,6 +8,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -45,6 +46,14 @@ struct Binding {
 // A config value under the model's roots; null when absent. `full_key` gets the key with its root.
 const base::Json* config_value(const Model& model, const base::Json& config, std::string_view key,
                                std::string* full_key = nullptr);
+
+// What dims with a value of their own in each layer of a stack come to in layer `layer` of `repeat`, counted from 0,
+// in the order of their declarations; null after a fault. Where a key's path meets a list, the layer's entry of it
+// counts, and the path goes on inside that entry; a value without a list is every layer's. A formula may name `layer`
+// and the dims that `known` and the declarations above it give.
+std::optional<std::vector<BoundDim>> bind_layer(const Binding& binding, std::span<const DimDecl> dims,
+                                                std::span<const BoundDim> known, int64_t layer,
+                                                int64_t repeat, base::Faults& faults);
 
 base::Result<Binding> bind(const Model& model, std::shared_ptr<const base::Json> config,
                            std::shared_ptr<const base::Json> quant_config);

@@ -211,21 +211,26 @@ Result<std::shared_ptr<Library>> Library::with(const std::map<std::string, std::
 Faults Library::check_values(const Binding& binding) const {
   Faults faults;
   for (const BoundDim& dim : binding.dims) {
-    const auto info = dims_.find(dim.name);
-    if (info == dims_.end()) continue;
     const auto decl = std::ranges::find(binding.model->dims, dim.name, &DimDecl::name);
     const base::Span at = decl == binding.model->dims.end() ? binding.model->at : decl->at;
-    const bool flag = info->second.kind == "flag";
-    const std::string is =
-        "dim '" + dim.name + "' is " +
-        (dim.boolean ? (dim.value.num != 0 ? "true" : "false") : expr::to_string(dim.value)) + " (" +
-        dim.origin + ")";
-    if (flag ? !(dim.value == expr::Rational{0, 1}) && !(dim.value == expr::Rational{1, 1}) : dim.boolean)
-      faults.push_back(fault_at(at, is, flag ? "true or false" : "a number"));
-    else if (!dim.value.is_integer() || dim.value.num < info->second.least)
-      faults.push_back(fault_at(at, is, "a whole number, at least " + std::to_string(info->second.least)));
+    if (std::optional<base::Diagnostic> fault = check_value(dim, at)) faults.push_back(std::move(*fault));
   }
   return faults;
+}
+
+std::optional<base::Diagnostic> Library::check_value(const BoundDim& dim, const base::Span& at) const {
+  const auto info = dims_.find(dim.name);
+  if (info == dims_.end()) return std::nullopt;
+  const bool flag = info->second.kind == "flag";
+  const std::string is =
+      "dim '" + dim.name + "' is " +
+      (dim.boolean ? (dim.value.num != 0 ? "true" : "false") : expr::to_string(dim.value)) + " (" +
+      dim.origin + ")";
+  if (flag ? !(dim.value == expr::Rational{0, 1}) && !(dim.value == expr::Rational{1, 1}) : dim.boolean)
+    return fault_at(at, is, flag ? "true or false" : "a number");
+  if (!dim.value.is_integer() || dim.value.num < info->second.least)
+    return fault_at(at, is, "a whole number, at least " + std::to_string(info->second.least));
+  return std::nullopt;
 }
 
 Result<const Model*> Library::model(const std::string& name) const {

@@ -51,6 +51,8 @@ class Library {
   const std::map<std::string, DimInfo>& dims() const { return dims_; }
   // Values that a dim's kind rules out: fractions, negative widths, true where a count belongs. At the spec's dim.
   base::Faults check_values(const Binding& binding) const;
+  // The same of one dim, at `at`; no fault when its value is fine.
+  std::optional<base::Diagnostic> check_value(const BoundDim& dim, const base::Span& at) const;
   const std::map<std::string, RoleInfo>& roles() const { return roles_; }
   const std::map<std::string, Model>& models() const { return models_; }
   const std::map<std::string, QuantScheme>& quants() const { return quants_; }

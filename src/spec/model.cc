@@ -143,6 +143,10 @@ LayerRule parse_layer_rule(const Yaml& node, Faults& faults) {
       for (const base::YamlEntry& dim :
            internal::read_map(entry.value, "'dims' of a layer rule", "a map of names to formulas", faults))
         out.dims.push_back({dim.key, internal::read_formula(dim.value, faults), dim.key_at});
+    } else if (entry.key == "per_layer") {
+      for (const base::YamlEntry& dim : internal::read_map(entry.value, "'per_layer' of a layer rule",
+                                                           "a map of dim names to config lists", faults))
+        out.per_layer.push_back(parse_dim(dim, faults));
     } else {
       out.fills.emplace_back(
           entry.key, internal::read_text(entry.value, "the fill of slot '" + entry.key + "'", faults));
@@ -170,6 +174,8 @@ StackDecl parse_stack(const Yaml& node, Faults& faults) {
   out.block = reader.text("block");
   for (const Yaml& item : reader.list("layers", "a list of rules"))
     out.layers.push_back(parse_layer_rule(item, faults));
+  for (const base::YamlEntry& dim : reader.map("per_layer", "a map of dim names to config lists"))
+    out.per_layer.push_back(parse_dim(dim, faults));
   out.path = reader.text("path", out.name);
   out.first_index = reader.formula("first_index");
   out.apart = reader.text("apart");

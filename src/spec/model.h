@@ -13,10 +13,10 @@
 //   drafts, max_context, src, note
 // Keys of a stack
 //   name, repeat, inputs, streams, block (template; the 'block' of components when absent), layers, path, first_index,
-//   apart (a name: counted apart from the main model)
+//   apart (a name: counted apart from the main model), per_layer (dims of each layer: see bind_layer in binding.h)
 //   layers is a list of rules, the first that fits a layer wins:
 //     {count: N} the next N layers, {where: FORMULA over `layer`}, {config: KEY, equals: TEXT}, {listed: KEY}, {rest: true}
-//   each with slot: fill pairs, and optional dims: {name: FORMULA}
+//   each with slot: fill pairs, and optional dims: {name: FORMULA} and per_layer
 // Errors  Collected, at their place, with the nearest known name.
 #pragma once
 
@@ -61,6 +61,7 @@ struct LayerRule {
   std::string equals;
   std::vector<std::pair<std::string, std::string>> fills;
   std::vector<NamedFormula> dims;
+  std::vector<DimDecl> per_layer;  // beside the stack's own
 };
 
 struct StackDecl {
@@ -71,6 +72,7 @@ struct StackDecl {
   std::vector<StreamDecl> streams;
   std::string block;
   std::vector<LayerRule> layers;
+  std::vector<DimDecl> per_layer;  // dims with a value of their own in each layer
   std::string path;
   expr::Formula first_index;
   std::string apart;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "support/bills.h"
+#include "support/both_tracks.h"
 
 namespace archlight::testing {
 namespace {
@@ -151,6 +152,27 @@ TEST(Language, DimsOfARule) {
                                 "inputs: [embed]\n    layers: [{ count: 1, ffn: mlp, dims: { d_ff: 4 * "
                                 "d_model } }, { rest: true, ffn: mlp }]\n");
   EXPECT_EQ(count_of(*made_bill(made), "params.total"), 520 + 3 * 256 + 3 * 8 * 32 + 2 * 384);
+}
+
+// Widths of a config list, one per layer: 520 parameters around the stack, 256 of attention and 24 per width in each
+// layer, so 520 + 6*256 + 24*(16+32+16+32+16+16). A symbol stands for each width.
+TEST(Language, DimsPerLayer) {
+  const Made made =
+      tiny()
+          .with("config", "\"layers\": 3", "\"layers\": 6, \"widths\": [16, 32, 16, 32, 16, 16]")
+          .with(kModel, "inputs: [embed]\n", "inputs: [embed]\n    per_layer: { d_ff: config.widths }\n");
+  const BillPtr bill = made_bill(made);
+  ASSERT_TRUE(bill);
+  EXPECT_EQ(count_of(*bill, "params.total"), 520 + 6 * 256 + 24 * 128);
+  EXPECT_EQ(count_of(*bill, "layers.d_ff_32"), 2);
+  EXPECT_EQ(both_tracks(made, {2, 5, 7}), "ok");
+  const BillPtr formulas = made_bill(made, {}, analysis::Dims::kFormulas);
+  ASSERT_TRUE(formulas);
+  EXPECT_EQ(text_of(*formulas, "params.layer.d_ff_32.ffn_dense"), "3*d_ff_2*d_model");
+  const auto symbols = analysis::bill_symbols(*formulas);
+  const auto second = std::ranges::find(symbols, "d_ff_2", &analysis::SymbolValue::name);
+  ASSERT_NE(second, symbols.end());
+  EXPECT_EQ(second->origin, "config.widths, layers 1, 3 of stack 'layers'");
 }
 
 // Two layers of a stack behind the main one, counted apart and indexed after it.

@@ -183,7 +183,7 @@ TEST(SpecErrors, Models) {
       {kModel, "- name: layers\n", "- nam: layers\n",
        "specs/models/tiny.yaml:15:5: a layer stack has no 'name'; expected 'name': a text; did you mean "
        "'nam'?\nspecs/models/tiny.yaml:15:5: unknown key 'nam' in a layer stack; expected one of apart, "
-       "block, first_index, inputs, layers, name, path, repeat, streams; did you mean 'name'?"},
+       "block, first_index, inputs, layers, name, path, per_layer, repeat, streams; did you mean 'name'?"},
       {kModel, "streams: { hidden: { carries: true } }", "streams: [hidden]",
        "specs/models/tiny.yaml:18:14: 'streams' of a layer stack is a list; expected a map of stream names"},
       {kModel, "hidden: { carries: true }", "hidden: { carries: yes }",

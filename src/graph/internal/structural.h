@@ -6,6 +6,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -16,24 +17,31 @@
 
 namespace archlight::graph::internal {
 
+// What a layer rule's condition may name beside the model's dims: `layer`, and dims with a value per layer.
+struct LayerNames {
+  int64_t layer = 0;
+  std::span<const spec::BoundDim> dims = {};
+};
+
 class Structural {
  public:
-  // Both outlive it; scopes may grow.
-  Structural(const spec::Binding& binding, const std::vector<Scope>& scopes)
-      : binding_(binding), scopes_(scopes) {}
+  // All outlive it; scopes and derived counts may grow.
+  Structural(const spec::Binding& binding, const std::vector<Scope>& scopes,
+             const std::vector<Derived>& derived)
+      : binding_(binding), scopes_(scopes), derived_(derived) {}
 
   const spec::Binding& binding() const { return binding_; }
-  // `layer` is the value of the name `layer` in a layer rule.
-  std::optional<expr::Rational> number(const expr::Formula& formula, int scope, std::optional<int64_t> layer,
-                                       base::Faults& faults) const;
+  std::optional<expr::Rational> number(const expr::Formula& formula, int scope,
+                                       std::optional<LayerNames> layer, base::Faults& faults) const;
   // The same as an expression: a constant, or an error that says why there is none.
-  expr::Expr value(const expr::Formula& formula, int scope, std::optional<int64_t> layer) const;
+  expr::Expr value(const expr::Formula& formula, int scope, std::optional<LayerNames> layer) const;
 
  private:
   std::optional<expr::Expr> lookup(std::string_view name, int scope) const;
 
   const spec::Binding& binding_;
   const std::vector<Scope>& scopes_;
+  const std::vector<Derived>& derived_;
   mutable expr::ExprPool pool_;
   mutable std::vector<std::vector<std::pair<std::string_view, expr::Expr>>> known_;  // by scope
 };
