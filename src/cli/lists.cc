@@ -1,7 +1,9 @@
 // The listings: models, ops, components, quants, guards; and adding to the snapshots.
 #include <fmt/format.h>
 
+#include <atomic>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "base/file.h"
 #include "base/yaml.h"
@@ -12,6 +14,57 @@ namespace archlight::cli {
 
 using base::Json;
 
+namespace {
+
+// A model's line in the listing, as JSON, and as text of either table.
+struct Listed {
+  Json row;
+  std::vector<std::string> line, missing;
+};
+
+Listed listed(const truth::SnapshotInfo& info, const Options& options,
+              const std::shared_ptr<const spec::Library>& library) {
+  Listed out;
+  out.row = {{"snapshot", info.name}, {"repo", info.repo}, {"level", truth::level_name(info.level)}};
+  base::Result<std::shared_ptr<const Session>> session = open_session(info.name, options, library);
+  if (!session) {
+    const std::string why = session.faults()[0].wrong;
+    out.row["missing"] = why;
+    out.missing = {info.name, why};
+    return out;
+  }
+  const guard::Report& report = (*session)->report;
+  out.row["spec"] = (*session)->binding->model->name;
+  out.row["level"] = truth::level_name(report.level);
+  out.row["verdict"] = guard::verdict_name(report.verdict);
+  std::string total, kv, state;
+  if (report.bill) {
+    const auto value = [&](const char* key) { return *report.bill->find(key)->value.constant(); };
+    const expr::Rational parameters = value("params.total"), per_token = value("kv.bytes_per_token"),
+                         fixed = value("kv.fixed_state_bytes");
+    out.row["parameters"] = json_value(parameters);
+    out.row["kv_bytes_per_token"] = json_value(per_token);
+    out.row["kv_fixed_state_bytes"] = json_value(fixed);
+    total = text_value(parameters);
+    kv = text_value(per_token);
+    state = text_value(fixed);
+  }
+  std::string why;
+  if (report.verdict != guard::Verdict::kVerified && !report.faults.empty()) why = report.faults[0].wrong;
+  if (!why.empty()) out.row["why"] = why;
+  out.line = {
+      info.name,
+      (*session)->binding->model->name,
+      std::string(truth::level_name(report.level)) + " " + std::string(guard::verdict_name(report.verdict)),
+      total,
+      kv,
+      state,
+      why.substr(0, 120)};
+  return out;
+}
+
+}  // namespace
+
 int models(const Options& options, std::ostream& out, std::ostream& err) {
   base::Result<std::string> home = base::home_folder();
   if (!home) return no_answer(home.faults(), options, out, err);
@@ -21,43 +74,29 @@ int models(const Options& options, std::ostream& out, std::ostream& err) {
   if (!snapshots) return no_answer(snapshots.faults(), options, out, err);
   Options offline = options;
   offline.offline = true;
+  std::vector<Listed> all(snapshots->size());
+  std::atomic<size_t> next = 0;
+  // Components load when first asked for, so each thread has a library of its own.
+  const auto work = [&](std::shared_ptr<const spec::Library> own) {
+    for (size_t i = next++; i < all.size(); i = next++) all[i] = listed((*snapshots)[i], offline, own);
+  };
+  std::vector<std::thread> threads;
+  for (unsigned i = 1; i < std::thread::hardware_concurrency(); ++i)
+    if (base::Result<std::shared_ptr<const spec::Library>> own = open_library())
+      threads.emplace_back(work, std::move(*own));
+  work(*library);
+  for (std::thread& thread : threads) thread.join();
   Json rows = Json::array();
   std::vector<std::vector<std::string>> lines, others;
-  for (const truth::SnapshotInfo& info : *snapshots) {
-    Json row = {{"snapshot", info.name}, {"repo", info.repo}, {"level", truth::level_name(info.level)}};
-    base::Result<std::shared_ptr<const Session>> session = open_session(info.name, offline, *library);
-    if (!session) {
-      const std::string why = session.faults()[0].wrong;
-      row["missing"] = why;
-      others.push_back({info.name, why});
-    } else {
-      const guard::Report& report = (*session)->report;
-      row["spec"] = (*session)->binding->model->name;
-      row["level"] = truth::level_name(report.level);
-      row["verdict"] = guard::verdict_name(report.verdict);
-      std::string total, kv;
-      if (report.bill) {
-        const expr::Rational parameters = *report.bill->find("params.total")->value.constant(),
-                             per_token = *report.bill->find("kv.bytes_per_token")->value.constant();
-        row["parameters"] = json_value(parameters);
-        row["kv_bytes_per_token"] = json_value(per_token);
-        total = text_value(parameters);
-        kv = text_value(per_token);
-      }
-      std::string why;
-      if (report.verdict != guard::Verdict::kVerified && !report.faults.empty()) why = report.faults[0].wrong;
-      if (!why.empty()) row["why"] = why;
-      lines.push_back({info.name, (*session)->binding->model->name,
-                       std::string(truth::level_name(report.level)) + " " +
-                           std::string(guard::verdict_name(report.verdict)),
-                       total, kv, why.substr(0, 120)});
-    }
-    rows.push_back(std::move(row));
+  for (Listed& each : all) {
+    rows.push_back(std::move(each.row));
+    (each.missing.empty() ? lines : others)
+        .push_back(each.missing.empty() ? std::move(each.line) : std::move(each.missing));
   }
   if (options.json)
     print_json(out, {{"schema", "archlight.models/1"}, {"models", rows}});
   else
-    out << table({"model", "spec", "evidence", ">parameters", ">KV B/token", ""}, lines) << "\n"
+    out << table({"model", "spec", "evidence", ">parameters", ">KV B/token", ">state B", ""}, lines) << "\n"
         << others.size() << " more without a bill:\n"
         << table({"", ""}, others, "  ");
   return kVerified;

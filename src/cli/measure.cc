@@ -136,17 +136,24 @@ std::string text_of(const guard::Measured& measured) {
   return out;
 }
 
+Json by_kind(const std::map<std::string, int64_t>& counts) {
+  Json out = Json::array();
+  for (const auto& [kind, count] : counts) out.push_back({{"kind", kind}, {"mutants", count}});
+  return out;
+}
+
 Json json_of(const guard::Measured& measured) {
   Json guards = Json::array(), kinds = Json::array(), survivors = Json::array();
   for (const auto& [guard, row] : measured.guards)
     guards.push_back({{"guard", guard},
                       {"advises", row.advises},
-                      {"fires", row.fires},
-                      {"alone", row.alone},
-                      {"alone_by_kind", row.alone_by_kind},
-                      {"caught_without", measured.caught_without(guard)}});
+                      {"fires_on_mutants", row.fires},
+                      {"alone_on_mutants", row.alone},
+                      {"alone_by_kind", by_kind(row.alone_by_kind)},
+                      {"caught_without_it_mutants", measured.caught_without(guard)}});
   for (const auto& [kind, counts] : measured.kinds)
-    kinds.push_back({{"kind", kind}, {"number_changing", counts.first}, {"caught", counts.second}});
+    kinds.push_back(
+        {{"kind", kind}, {"number_changing_mutants", counts.first}, {"caught_mutants", counts.second}});
   for (const guard::Survivor& survivor : measured.survivors)
     survivors.push_back({{"file", survivor.file},
                          {"slip", survivor.what},
@@ -157,10 +164,10 @@ Json json_of(const guard::Measured& measured) {
                          {"advised_by", survivor.advised}});
   return {{"schema", "archlight.guards_measure/1"},
           {"mutants", measured.mutants},
-          {"unchanged", measured.unchanged},
-          {"number_changing", measured.number_changing()},
-          {"refused_at_load", measured.refused},
-          {"caught_by_guards", measured.caught},
+          {"unchanged_mutants", measured.unchanged},
+          {"number_changing_mutants", measured.number_changing()},
+          {"refused_at_load_mutants", measured.refused},
+          {"caught_by_guards_mutants", measured.caught},
           {"guards", guards},
           {"kinds", kinds},
           {"survivors", survivors},

@@ -61,7 +61,7 @@ TEST(Status, Usage) {
       {{"inspekt", kIndexLevel},
        "unknown command 'inspekt'; expected one of inspect, explain, validate, graph, models, ops, "
        "components, "
-       "quants, snapshots; did you mean 'inspect'?\n"},
+       "quants, guards, snapshots; did you mean 'inspect'?\n"},
       {{"snapshots", "ad", "x"}, "unknown command 'ad'; expected one of add; did you mean 'add'?\n"},
       {{}, "A subcommand is required; see 'archlight --help'\n"},
       {{"snapshots"}, "A subcommand is required; see 'archlight snapshots --help'\n"},

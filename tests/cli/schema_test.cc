@@ -88,12 +88,12 @@ std::string unsorted(const nlohmann::ordered_json& value, const std::string& pat
 
 // A number's key is a unit, ends in one, or names a plain count or place.
 std::string without_unit(const Json& value, const std::string& key, const std::string& path) {
-  static const std::set<std::string> units = {"parameters", "bytes",          "elements",
-                                              "flops",      "flops_per_byte", "layers"};
+  static const std::set<std::string> units = {"parameters",     "bytes",  "elements", "flops",
+                                              "flops_per_byte", "layers", "mutants"};
   static const std::set<std::string> plain = {"checks", "faults", "open",        "advice", "line",
                                               "column", "nodes",  "first_layer", "value"};
   if (value.is_number()) {
-    for (const char* ending : {"_bytes", "_elements", "_tokens", "_requests", "_bytes_per_token"})
+    for (const char* ending : {"_bytes", "_elements", "_tokens", "_requests", "_bytes_per_token", "_mutants"})
       if (key.ends_with(ending)) return {};
     return units.contains(key) || plain.contains(key) ? std::string() : path;
   }
