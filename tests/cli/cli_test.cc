@@ -57,11 +57,12 @@ TEST(Status, Usage) {
       {{"inspect"}, "MODEL is required; see 'archlight inspect --help'\n"},
       {{"inspect", kIndexLevel, "--contxt", "1"},
        "unknown option '--contxt'; expected one of --help, --json, --offline, --hub, --quiet, --revision, "
+       "--without, "
        "--batch, --prompt, --context; did you mean '--context'?\n"},
       {{"inspekt", kIndexLevel},
        "unknown command 'inspekt'; expected one of inspect, explain, validate, graph, models, ops, "
        "components, "
-       "quants, snapshots; did you mean 'inspect'?\n"},
+       "quants, guards, snapshots; did you mean 'inspect'?\n"},
       {{"snapshots", "ad", "x"}, "unknown command 'ad'; expected one of add; did you mean 'add'?\n"},
       {{}, "A subcommand is required; see 'archlight --help'\n"},
       {{"snapshots"}, "A subcommand is required; see 'archlight snapshots --help'\n"},
