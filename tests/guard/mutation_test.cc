@@ -381,9 +381,8 @@ TEST_P(Mutation, IsCaughtOrExplained) {
     std::string by, changes;
     for (const Setting& setting : settings) {
       if (!by.empty()) break;
-      std::map<std::string, std::string> files = setting.files;
-      files[file] = mutant.text;
-      const base::Result<std::shared_ptr<spec::Library>> library = spec::Library::from_texts(files);
+      const base::Result<std::shared_ptr<spec::Library>> library =
+          setting.library->with({{file, mutant.text}});
       if (!library) by = "load";
       for (size_t i = 0; i < setting.truths.size() && by.empty(); ++i) {
         const Report report = verify_all(*library, setting.truths[i]);
