@@ -18,6 +18,7 @@ std::vector<int> rules_of_layers(const spec::StackDecl& stack, int64_t repeat,
                                  const Structural& structural, base::Faults& faults) {
   const auto fail = [&](const base::Span& at, std::string wrong, std::string expected, std::string fix = {}) {
     faults.push_back(base::fault_at(at, std::move(wrong), std::move(expected), std::move(fix)));
+    faults.back().guard = "schedule";
   };
   const spec::Binding& binding = structural.binding();
   std::vector<int> rule_of(static_cast<size_t>(repeat), stack.layers.empty() ? 0 : -1);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "guard/analysis_guard.h"
+#include "guard/schedule.h"
 #include "guard/structural.h"
 #include "guard/wiring.h"
 
@@ -30,6 +31,11 @@ constexpr Guard kGuards[] = {
      .checks = "values flow as attention, caches and routing need",
      .against = "what holds for softmax attention and routed experts as such",
      .run = run_wiring},
+    {.name = "schedule",
+     .checks = "every config key that decides a number is read, and per-layer lists are covered exactly",
+     .against = "the config; specs/config_keys.yaml",
+     .run = check_schedule,
+     .needs_bill = false},
     {.name = "structural",
      .checks = "dims, tying, rope, masks, windows and kinds of layer; nothing declared and unused",
      .against = "the config, where it states a thing whatever the family",

@@ -1,8 +1,9 @@
 #include "guard/wiring.h"
 
 #include <algorithm>
-#include <functional>
 #include <set>
+
+#include "guard/internal/flow.h"
 
 namespace archlight::guard {
 namespace {
@@ -11,6 +12,7 @@ using analysis::Analysis;
 using expr::Expr;
 using graph::Node;
 using graph::NodeId;
+using internal::described;
 using spec::CacheEntry;
 
 // What attention reads a kept entry as.
@@ -21,18 +23,15 @@ struct Kind {
 constexpr Kind kKinds[] = {
     {"key", true, false}, {"rope_key", true, false}, {"value", false, true}, {"latent", true, true}};
 
-std::string described(const Node& node) {
-  return "node '" + node.name + "' (" + node.path + ")";
-}
-
-class Wiring {
+class Wiring : private internal::Flow {
  public:
   Wiring(const Analysis& analysis, int64_t* checks, std::set<std::string>* said, base::Faults* faults)
-      : analysis_(analysis), tree_(*analysis.tree), checks_(*checks), said_(*said), faults_(*faults) {
-    readers_.resize(tree_.nodes.size());
-    for (NodeId id = 0; id < tree_.nodes.size(); ++id)
-      for (NodeId in : tree_.nodes[id].in) readers_[in].push_back(id);
-  }
+      : Flow(analysis),
+        analysis_(analysis),
+        tree_(*analysis.tree),
+        checks_(*checks),
+        said_(*said),
+        faults_(*faults) {}
 
   void run() {
     every_value_is_read();
@@ -56,33 +55,10 @@ class Wiring {
     faults_.push_back({at, std::move(wrong), std::move(expected), std::move(fix), "wiring"});
   }
 
-  bool inside(int call, int of) const {
-    for (; of >= 0; of = tree_.calls[of].parent)
-      if (of == call) return true;
-    return call < 0;
-  }
-
-  // A node and all that it is computed from, as far as the component around it.
-  std::vector<NodeId> behind(NodeId from, int call) const {
-    return reach(from, call, [&](NodeId id) -> const std::vector<NodeId>& { return tree_.nodes[id].in; });
-  }
-  // A node and all that is computed from it.
-  std::vector<NodeId> ahead(NodeId from, int call) const {
-    return reach(from, call, [&](NodeId id) -> const std::vector<NodeId>& { return readers_[id]; });
-  }
-  std::vector<NodeId> reach(NodeId from, int call,
-                            const std::function<const std::vector<NodeId>&(NodeId)>& next) const {
-    std::vector<NodeId> out = {from};
-    for (size_t i = 0; i < out.size(); ++i)
-      for (NodeId id : next(out[i]))
-        if (inside(call, tree_.nodes[id].call) && std::ranges::find(out, id) == out.end()) out.push_back(id);
-    return out;
-  }
-
   void every_value_is_read() {
     for (NodeId id = 0; id < tree_.nodes.size(); ++id) {
       ++checks_;
-      if (!readers_[id].empty() || std::ranges::find(tree_.results, id) != tree_.results.end()) continue;
+      if (!readers(id).empty() || std::ranges::find(tree_.results, id) != tree_.results.end()) continue;
       const Node& node = tree_.nodes[id];
       fail(node.decl->at, described(node) + " is computed and never read",
            "a reader, or a place among the outputs", "read it, or leave it out");
@@ -90,10 +66,10 @@ class Wiring {
     for (const graph::Call& call : tree_.calls)
       for (size_t i = 0; i < call.inputs.size() && i < call.component->inputs.size(); ++i) {
         ++checks_;
-        const auto& readers = readers_[call.inputs[i]];
+        const std::vector<NodeId>& reading = readers(call.inputs[i]);
         const int id = static_cast<int>(&call - tree_.calls.data());
         if (call.output == call.inputs[i] ||
-            std::ranges::any_of(readers, [&](NodeId reader) { return inside(id, tree_.nodes[reader].call); }))
+            std::ranges::any_of(reading, [&](NodeId reader) { return inside(id, tree_.nodes[reader].call); }))
           continue;
         fail(call.component->at,
              "component '" + call.component->name + "' never reads its input '" + call.component->inputs[i] +
@@ -104,24 +80,8 @@ class Wiring {
 
   // ---- attention: ops that work on (query, key) pairs
 
-  bool on_pairs(NodeId id) const { return tree_.nodes[id].op->flops_text.find("pairs") != std::string::npos; }
-  // Of those, the two that take what the context keeps as their second operand.
-  bool joins_context(NodeId id) const { return on_pairs(id) && tree_.nodes[id].in.size() == 2; }
-  // A score makes the axis of keys, a weighted sum takes it away.
-  bool is_score(NodeId id) const {
-    return std::ranges::any_of(tree_.nodes[id].op->output,
-                               [](const spec::AxisPattern& axis) { return axis.name == "t"; });
-  }
-
   static std::string mask_of(const Node& node) {
     return node.decl->mask + (node.decl->window.empty() ? "" : " within " + node.decl->window.text());
-  }
-
-  std::vector<NodeId> kept_behind(NodeId from, int call) const {
-    std::vector<NodeId> out;
-    for (NodeId id : behind(from, call))
-      if (tree_.nodes[id].cache) out.push_back(id);
-    return out;
   }
 
   size_t rotations_behind(NodeId from, int call) const {
@@ -148,10 +108,10 @@ class Wiring {
     const base::Span& at = node.decl->at;
     const bool score = is_score(id);
     const std::string what = described(node);
-    for (NodeId reader : readers_[id]) {
+    for (NodeId reader : readers(id)) {
       if (!on_pairs(reader)) continue;
       same_mask(id, reader);
-      for (NodeId last : readers_[reader])
+      for (NodeId last : readers(reader))
         if (on_pairs(last)) same_mask(id, last);
     }
     if (!score) {
@@ -241,8 +201,8 @@ class Wiring {
     if (kind == std::end(kKinds)) return;
     ++checks_;
     bool key = false, value = false;
-    const std::vector<NodeId> readers = ahead(cache.node, node.call);
-    for (NodeId id : readers) {
+    const std::vector<NodeId> reading = ahead(cache.node, node.call);
+    for (NodeId id : reading) {
       if (!joins_context(id)) continue;
       // It is read as a key where it stands behind the second operand.
       const std::vector<NodeId> through = behind(tree_.nodes[id].in[1], node.call);
@@ -360,7 +320,6 @@ class Wiring {
 
   const Analysis& analysis_;
   const graph::SpecTree& tree_;
-  std::vector<std::vector<NodeId>> readers_;
   int64_t& checks_;
   std::set<std::string>& said_;
   base::Faults& faults_;

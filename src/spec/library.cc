@@ -122,6 +122,7 @@ Result<std::shared_ptr<Library>> Library::open_with(const std::string& specs,
   take("dims.yaml");
   take("roles.yaml");
   take("kv_cache.yaml");
+  take("config_keys.yaml");
   for (const char* folder : {"models", "components/library", "components/drafts", "quant", "adapters"}) {
     if (!base::folder_exists(specs + "/" + folder)) continue;
     Result<std::vector<std::string>> names = base::list_files(specs + "/" + folder);
@@ -171,6 +172,9 @@ Result<std::shared_ptr<Library>> Library::with(const std::map<std::string, std::
     } else if (file == "kv_cache.yaml") {
       Result<std::vector<KvFormat>> formats = parse_kv_formats(*root);
       formats ? void(library->kv_formats_ = std::move(*formats)) : base::append(faults, formats.faults());
+    } else if (file == "config_keys.yaml") {
+      Result<ConfigKeys> keys = parse_config_keys(*root);
+      keys ? void(library->config_keys_ = std::move(*keys)) : base::append(faults, keys.faults());
     } else if (file.starts_with("models/")) {
       keep(parse_model(*root, stem(file)), library->models_);
     } else if (file.starts_with("quant/")) {

@@ -1,6 +1,6 @@
 // library.h: every declaration under specs/, read once.
 //
-// Layout  dims.yaml, roles.yaml, kv_cache.yaml, models/*.yaml, components/library/*.yaml,
+// Layout  dims.yaml, roles.yaml, kv_cache.yaml, config_keys.yaml, models/*.yaml, components/library/*.yaml,
 // components/drafts/*.yaml, quant/*.yaml,
 //         adapters/*.yaml. A file's stem is its name. Components load when first asked for.
 // Errors  The whole library is refused on the first read that has faults; all of that read's faults are reported.
@@ -15,6 +15,7 @@
 #include "base/result.h"
 #include "spec/binding.h"
 #include "spec/component.h"
+#include "spec/config_keys.h"
 #include "spec/model.h"
 #include "spec/quant.h"
 
@@ -57,6 +58,8 @@ class Library {
   const std::map<std::string, Model>& models() const { return models_; }
   const std::map<std::string, QuantScheme>& quants() const { return quants_; }
   const std::vector<KvFormat>& kv_formats() const { return kv_formats_; }
+  // Empty where the library was made of texts without the table.
+  const ConfigKeys& config_keys() const { return config_keys_; }
 
   // A model by its name; by the config's architectures and model_type. Faults name the nearest.
   base::Result<const Model*> model(const std::string& name) const;
@@ -80,6 +83,7 @@ class Library {
   std::map<std::string, Model> models_;
   std::map<std::string, QuantScheme> quants_;
   std::vector<KvFormat> kv_formats_;
+  ConfigKeys config_keys_;
   std::map<std::string, Adapter> adapters_;  // each with its own rules alone
   std::map<std::string, std::string> extends_;
   std::map<std::string, Adapter> resolved_;                                     // with those it extends

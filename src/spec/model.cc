@@ -300,6 +300,17 @@ Result<Model> parse_model(const Yaml& root, const std::string& name) {
       faults.push_back(fault_at(item.at, "a buffer has no dtype", "dtype: F32, or a list of those seen"));
     out.buffers.push_back(std::move(buffer));
   }
+  for (const base::YamlEntry& entry : reader.map("ignores", "a map of config keys to reasons")) {
+    const std::string reason = internal::read_text(entry.value, "why '" + entry.key + "' is ignored", faults);
+    if (entry.value.is_scalar() && reason.empty())
+      faults.push_back(fault_at(entry.key_at, "config key '" + entry.key + "' is ignored without a reason",
+                                "why it changes nothing here"));
+    out.ignores.push_back({strip_config(entry.key), reason, entry.key_at});
+  }
+  for (const base::YamlEntry& entry : reader.map("holds", "a map of config keys to formulas"))
+    out.holds.push_back({strip_config(entry.key), internal::read_formula(entry.value, faults), entry.key_at});
+  for (const base::YamlEntry& entry : reader.map("lists", "a map of config lists to their lengths"))
+    out.lists.push_back({strip_config(entry.key), internal::read_formula(entry.value, faults), entry.key_at});
   out.drafts = reader.texts("drafts");
   out.max_context = strip_config(reader.text("max_context"));
   out.src = reader.text("src");

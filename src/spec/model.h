@@ -10,6 +10,9 @@
 //   quant_context  {per_role, override, default_dtype, scale_dtype}
 //   adapter        a name of specs/adapters: canonical module paths to checkpoint names
 //   buffers        tensors some exporters store that no op reads: {path, shape, dtype, optional, source}
+//   ignores        KEY: REASON: config keys that change nothing here; all beneath them too
+//   holds          KEY: FORMULA: config keys that nothing reads, since they must be what the formula says
+//   lists          KEY: FORMULA: entries of a per-layer list, where they are not the stack's layers
 //   drafts, max_context, src, note
 // Keys of a stack
 //   name, repeat, inputs, streams, block (template; the 'block' of components when absent), layers, path, first_index,
@@ -113,6 +116,12 @@ struct BufferDecl {
   base::Span at;
 };
 
+struct IgnoredKey {
+  std::string key;  // dotted, under the config roots
+  std::string reason;
+  base::Span at;
+};
+
 struct Model {
   std::string name;
   base::Span at;
@@ -126,6 +135,9 @@ struct Model {
   QuantContext quant;
   std::string adapter;
   std::vector<BufferDecl> buffers;
+  std::vector<IgnoredKey> ignores;
+  std::vector<NamedFormula> holds;  // over dims: what a config key must be
+  std::vector<NamedFormula> lists;  // over dims: how many entries a per-layer list has
   std::vector<std::string> drafts;
   std::string max_context;  // config key
   std::string src;

@@ -57,6 +57,7 @@ TEST(Status, Usage) {
       {{"inspect"}, "MODEL is required; see 'archlight inspect --help'\n"},
       {{"inspect", kIndexLevel, "--contxt", "1"},
        "unknown option '--contxt'; expected one of --help, --json, --offline, --hub, --quiet, --revision, "
+       "--without, "
        "--batch, --prompt, --context; did you mean '--context'?\n"},
       {{"inspekt", kIndexLevel},
        "unknown command 'inspekt'; expected one of inspect, explain, validate, graph, models, ops, "

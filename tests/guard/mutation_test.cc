@@ -100,15 +100,15 @@ const Tested kSubjects[] = {
      {"hf_causal_lm"},
      {"fp8_block"},
      {{"cut/DeepSeek-V3", "deepseek-ai--DeepSeek-V3",
-       R"({"vocab_size": 1000, "hidden_size": 640, "num_hidden_layers": 5, "num_attention_heads": 4,
+       R"({"vocab_size": 1000, "hidden_size": 640, "num_hidden_layers": 5, "num_attention_heads": 4, "num_key_value_heads": 4,
            "intermediate_size": 896, "n_routed_experts": 6, "num_experts_per_tok": 3, "n_shared_experts": 2,
            "moe_intermediate_size": 384, "first_k_dense_replace": 2})"},
       {"cut/DeepSeek-V3", "deepseek-ai--DeepSeek-V3",
-       R"({"vocab_size": 1000, "hidden_size": 640, "num_hidden_layers": 5, "num_attention_heads": 4,
+       R"({"vocab_size": 1000, "hidden_size": 640, "num_hidden_layers": 5, "num_attention_heads": 4, "num_key_value_heads": 4,
            "intermediate_size": 896, "n_routed_experts": 6, "num_experts_per_tok": 3, "n_shared_experts": 2,
            "moe_intermediate_size": 384, "first_k_dense_replace": 2, "tie_word_embeddings": null})"},
       {"cut/Kimi-K2", "moonshotai--Kimi-K2-Instruct",
-       R"({"vocab_size": 1000, "hidden_size": 640, "num_hidden_layers": 3, "num_attention_heads": 5,
+       R"({"vocab_size": 1000, "hidden_size": 640, "num_hidden_layers": 3, "num_attention_heads": 5, "num_key_value_heads": 5,
            "intermediate_size": 896, "n_routed_experts": 6, "num_experts_per_tok": 3, "n_shared_experts": null,
            "moe_intermediate_size": 384, "first_k_dense_replace": 1, "num_nextn_predict_layers": null,
            "q_lora_rank": null, "tie_word_embeddings": true})"}}},
@@ -327,7 +327,8 @@ Setting setting_of(const Tested& subject) {
   Setting out;
   out.subject = &subject;
   std::vector<std::string> files = files_of(subject);
-  for (const char* file : {"dims.yaml", "roles.yaml", "kv_cache.yaml"}) files.push_back(file);
+  for (const char* file : {"dims.yaml", "roles.yaml", "kv_cache.yaml", "config_keys.yaml"})
+    files.push_back(file);
   for (const std::string& file : files) {
     const base::Result<std::string> text =
         base::read_file(fmt::format("{}/specs/{}", ARCHLIGHT_SOURCE_DIR, file), 1 << 20);
@@ -380,9 +381,8 @@ TEST_P(Mutation, IsCaughtOrExplained) {
     std::string by, changes;
     for (const Setting& setting : settings) {
       if (!by.empty()) break;
-      std::map<std::string, std::string> files = setting.files;
-      files[file] = mutant.text;
-      const base::Result<std::shared_ptr<spec::Library>> library = spec::Library::from_texts(files);
+      const base::Result<std::shared_ptr<spec::Library>> library =
+          setting.library->with({{file, mutant.text}});
       if (!library) by = "load";
       for (size_t i = 0; i < setting.truths.size() && by.empty(); ++i) {
         const Report report = verify_all(*library, setting.truths[i]);

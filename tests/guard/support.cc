@@ -110,7 +110,8 @@ std::shared_ptr<const base::Json> config_with(const base::Json& config, const st
   return out;
 }
 
-Report verify_all(std::shared_ptr<const spec::Library> library, const truth::Truth& truth) {
+Report verify_all(std::shared_ptr<const spec::Library> library, const truth::Truth& truth,
+                  const std::set<std::string>& without) {
   Report refused;
   refused.level = truth.level;
   const auto refuse = [&](const base::Faults& faults) {
@@ -124,12 +125,18 @@ Report verify_all(std::shared_ptr<const spec::Library> library, const truth::Tru
   if (!model) return refuse(model.faults());
   base::Result<spec::Binding> binding = spec::bind(**model, truth.config, truth.quant_config);
   if (!binding) return refuse(binding.faults());
-  return verify(library, std::make_shared<const spec::Binding>(std::move(*binding)), truth);
+  return verify(library, std::make_shared<const spec::Binding>(std::move(*binding)), truth, {}, without);
 }
 
 std::string lines_of(const Report& report) {
   std::string out;
   for (const base::Diagnostic& fault : report.faults) out += fault.message() + "\n";
+  return out;
+}
+
+std::string advice_of(const Report& report) {
+  std::string out;
+  for (const base::Diagnostic& advice : report.advice) out += advice.message() + "\n";
   return out;
 }
 

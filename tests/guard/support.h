@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,7 +27,8 @@ std::shared_ptr<const base::Json> json(const std::string& text);
 
 // Binds the truth's config to the spec that describes it. A fault of either stands in the report as
 // the command line shows it: guard 'load'.
-Report verify_all(std::shared_ptr<const spec::Library> library, const truth::Truth& truth);
+Report verify_all(std::shared_ptr<const spec::Library> library, const truth::Truth& truth,
+                  const std::set<std::string>& without = {});
 
 // A table from lines "name dtype shape" with a shape of 4x8 or scalar; offsets follow one another.
 truth::TensorTable table(std::string_view lines);
@@ -34,5 +36,6 @@ truth::TensorTable table(std::string_view lines);
 // Every fault, one line each, with its guard; remarks one line each.
 std::string lines_of(const Report& report);
 std::string remarks_of(const Report& report);
+std::string advice_of(const Report& report);
 
 }  // namespace archlight::guard::testing

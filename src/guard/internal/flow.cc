@@ -1,0 +1,70 @@
+#include "guard/internal/flow.h"
+
+#include <algorithm>
+
+namespace archlight::guard::internal {
+
+using graph::Node;
+using graph::NodeId;
+
+std::string described(const Node& node) {
+  return "node '" + node.name + "' (" + node.path + ")";
+}
+
+Flow::Flow(const analysis::Analysis& analysis) : tree_(*analysis.tree), readers_(tree_.nodes.size()) {
+  for (NodeId id = 0; id < tree_.nodes.size(); ++id)
+    for (NodeId in : tree_.nodes[id].in) readers_[in].push_back(id);
+}
+
+bool Flow::inside(int call, int of) const {
+  for (; of >= 0; of = tree_.calls[of].parent)
+    if (of == call) return true;
+  return call < 0;
+}
+
+std::vector<NodeId> Flow::behind(NodeId from, int call) const {
+  return reach(from, call, [&](NodeId id) -> const std::vector<NodeId>& { return tree_.nodes[id].in; });
+}
+
+std::vector<NodeId> Flow::ahead(NodeId from, int call) const {
+  return reach(from, call, [&](NodeId id) -> const std::vector<NodeId>& { return readers_[id]; });
+}
+
+std::vector<NodeId> Flow::behind_until(NodeId from, int call,
+                                       const std::function<bool(const Node&)>& stop) const {
+  static const std::vector<NodeId> none;
+  return reach(from, call, [&](NodeId id) -> const std::vector<NodeId>& {
+    return stop(tree_.nodes[id]) ? none : tree_.nodes[id].in;
+  });
+}
+
+std::vector<NodeId> Flow::reach(NodeId from, int call,
+                                const std::function<const std::vector<NodeId>&(NodeId)>& next) const {
+  std::vector<NodeId> out = {from};
+  for (size_t i = 0; i < out.size(); ++i)
+    for (NodeId id : next(out[i]))
+      if (inside(call, tree_.nodes[id].call) && std::ranges::find(out, id) == out.end()) out.push_back(id);
+  return out;
+}
+
+bool Flow::on_pairs(NodeId id) const {
+  return tree_.nodes[id].op->flops_text.find("pairs") != std::string::npos;
+}
+
+bool Flow::joins_context(NodeId id) const {
+  return on_pairs(id) && tree_.nodes[id].in.size() == 2;
+}
+
+bool Flow::is_score(NodeId id) const {
+  return std::ranges::any_of(tree_.nodes[id].op->output,
+                             [](const spec::AxisPattern& axis) { return axis.name == "t"; });
+}
+
+std::vector<NodeId> Flow::kept_behind(NodeId from, int call) const {
+  std::vector<NodeId> out;
+  for (NodeId id : behind(from, call))
+    if (tree_.nodes[id].cache) out.push_back(id);
+  return out;
+}
+
+}  // namespace archlight::guard::internal
