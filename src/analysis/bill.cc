@@ -29,7 +29,7 @@ class Maker {
     bill_.quantities.push_back({std::move(key), std::move(unit), std::move(title), value});
   }
 
-  // Groups that are counted apart, in order of appearance.
+  // Parts that are counted apart, in order of appearance, without those that this checkpoint does not store.
   std::vector<std::string> aparts() const {
     std::vector<std::string> out;
     for (const graph::Group& group : pre_.tree->groups)
@@ -37,6 +37,7 @@ class Maker {
         out.push_back(group.apart);
     for (const graph::Node& node : pre_.tree->nodes)
       if (!node.apart.empty() && std::ranges::find(out, node.apart) == out.end()) out.push_back(node.apart);
+    std::erase_if(out, [&](const std::string& apart) { return bill_.storage.absent.contains(apart); });
     return out;
   }
 

@@ -35,10 +35,11 @@ class Storer {
         choice_(choice) {}
 
   Result<Storage> run() {
-    if (!model_.adapter.empty()) {
-      Result<const spec::Adapter*> adapter = tree_.library->adapter(model_.adapter, model_.at);
+    out_.absent = choice_.absent;
+    for (const std::string& name : model_.adapters) {
+      Result<const spec::Adapter*> adapter = tree_.library->adapter(name, model_.at);
       if (!adapter) return adapter.faults();
-      adapter_ = *adapter;
+      if (choice_.adapter.empty() ? !adapter_ : name == choice_.adapter) adapter_ = *adapter;
     }
     std::vector<std::string> roles = {"default"};
     for (const auto& [name, unused] : tree_.library->roles()) roles.push_back(name);
@@ -188,6 +189,7 @@ class Storer {
       if (row.dtype) dtype = row.dtype;
       at = row.at;
     }
+    if (choice_.absent.contains(param.apart)) return;
     if (method == "declared") {
       scheme = declared_;
     } else if (method != "none") {

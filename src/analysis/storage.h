@@ -28,6 +28,8 @@ struct StorageChoice {
   std::map<std::string, base::Dtype> tensor_dtype;  // by stored name, where a scheme or buffer allows several
   std::set<std::string> present;                    // optional tensors that are stored, by stored name
   std::string scheme;                               // of a checkpoint that declares none, as its files tell
+  std::set<std::string> absent;  // optional parts of the model, by their name of `apart`, that are not stored
+  std::string adapter;           // whose names the files have; the model's first when empty
 
   bool operator==(const StorageChoice&) const = default;
 };
@@ -67,6 +69,7 @@ struct Storage {
   std::string declared_scheme;  // empty when the checkpoint declares none
   std::string declared_origin;
   std::vector<SymbolValue> scheme_values;  // numbers of the declaration that formulas name
+  std::set<std::string> absent;            // parts that are not stored: see StorageChoice
   std::vector<StoredTensor> tensors;
   // By index into Analysis::params: the rows that store it, for read traffic.
   std::vector<std::vector<size_t>> of_param;

@@ -52,28 +52,44 @@ std::vector<int> rules_of_layers(const spec::StackDecl& stack, int64_t repeat,
       case spec::LayerRule::Kind::kConfigEquals:
       case spec::LayerRule::Kind::kListed: {
         std::string full;
-        const base::Json* list = spec::config_value(*binding.model, *binding.config, rule.config_key, &full);
+        const base::Json* list = nullptr;
+        for (size_t k = 0; k < rule.config_keys.size() && !list; ++k)
+          list = spec::config_value(*binding.model, *binding.config, rule.config_keys[k], &full);
         const bool per_layer = rule.kind == spec::LayerRule::Kind::kConfigEquals;
         if (!list && !per_layer) break;  // an absent list of special layers lists none
-        if (!list || !list->is_array()) {
-          fail(rule.at, "config.json has no list '" + rule.config_key + "'",
+        // A rule that earlier ones leave nothing to asks for no list.
+        if (per_layer && std::ranges::find(rule_of, -1) == rule_of.end()) break;
+        const bool text = per_layer && list && list->is_string();  // one character per layer
+        if (!list || (!list->is_array() && !text)) {
+          fail(rule.at, "config.json has no list '" + rule.config_keys[0] + "'",
                "a list with one entry per layer");
           break;
         }
-        if (per_layer && static_cast<int64_t>(list->size()) < repeat) {
+        const size_t entries = text ? list->get_ref<const std::string&>().size() : list->size();
+        if (per_layer && static_cast<int64_t>(entries) < repeat) {
           fail(rule.at,
-               "config." + full + " has " + std::to_string(list->size()) + " entries for " +
+               "config." + full + " has " + std::to_string(entries) + " entries for " +
                    std::to_string(repeat) + " layers",
                "one entry per layer");
+          break;
+        }
+        if (text) {
+          for (int64_t layer = 0; layer < repeat; ++layer)
+            if (std::ranges::find(
+                    rule.equals,
+                    std::string(1, list->get_ref<const std::string&>()[static_cast<size_t>(layer)])) !=
+                rule.equals.end())
+              claim(layer);
           break;
         }
         for (size_t i = 0; i < list->size(); ++i) {
           const base::Json& item = (*list)[i];
           if (per_layer) {
-            if ((item.is_string() ? item.get<std::string>() : item.dump()) == rule.equals)
+            if (std::ranges::find(rule.equals, item.is_string() ? item.get<std::string>() : item.dump()) !=
+                rule.equals.end())
               claim(static_cast<int64_t>(i));
           } else if (item.is_number_integer()) {
-            claim(item.get<int64_t>());
+            claim(item.get<int64_t>() - rule.first);
           } else {
             fail(rule.at, "config." + full + " lists " + item.dump().substr(0, 40), "indices of layers");
             break;
@@ -146,7 +162,7 @@ void label_kinds(const spec::StackDecl& stack, Kinds& kinds) {
         stack.layers.empty() ? nullptr : &stack.layers[static_cast<size_t>(kind.rule)];
     std::string plain;
     if (own && own->kind == spec::LayerRule::Kind::kConfigEquals)
-      plain = own->equals;
+      plain = own->equals[0];
     else if (own && !own->fills.empty())
       plain = own->fills[0].second;
     std::vector<std::string> differ;
@@ -289,7 +305,7 @@ expr::Formula count_of_rule(const spec::StackDecl& stack, int rule, int64_t size
   return count_of_layers(
       stack, size, label,
       own.kind == spec::LayerRule::Kind::kConfigEquals
-          ? "config." + own.config_key + ", its entries '" + own.equals + "'"
+          ? "config." + own.config_keys[0] + ", its entries '" + own.equals[0] + "'"
           : "layers of stack '" + stack.name + "' that follow its rule " + std::to_string(rule + 1),
       derived_counts);
 }

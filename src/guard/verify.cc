@@ -22,6 +22,7 @@ using truth::Level;
 // Header bytes that one tensor's entry takes: short names and shapes to long ones.
 constexpr Int128 kLeastHeader = 40, kMostHeader = 400;
 constexpr double kUsualHeader = 120;
+constexpr size_t kMostParts = 4;  // whose presence one total is asked to decide
 
 class Verifier {
  public:
@@ -44,6 +45,7 @@ class Verifier {
                                 .not_run = off ? "switched off" : "the spec cannot be evaluated"});
       if (off && guard.strength == Strength::kBlocks) not_verifiable_ = true;
     }
+    if (evaluate(report_.choice)) choose_names_and_parts();
     const bool evaluated = evaluate(report_.choice);
     if (evaluated) symbols_agree();
     const Subject subject{*library_, *binding_, truth_, report_.bill.get(), formulas_.get()};
@@ -179,6 +181,75 @@ class Verifier {
   }
   Int128 stored_bytes() const {
     return total([](const StoredTensor& t) { return (t.bytes() * t.count).integer().value_or(0); });
+  }
+
+  // Whose names the checkpoint has, and which optional parts of the model it stores: its tensors' names say so, or
+  // a total that exactly one choice of parts meets.
+  void choose_names_and_parts() {
+    const spec::Model& model = *binding_->model;
+    if (model.adapters.size() < 2 && model.optional.empty()) return;
+    std::vector<std::string_view> names(truth_.names.begin(), truth_.names.end());
+    for (size_t i = 0; i < truth_.tensors.size(); ++i) names.push_back(truth_.tensors.name(i));
+    if (!names.empty())
+      choose_by_names(names);
+    else if (truth_.recorded_elements && truth_.level == Level::kCount)
+      choose_parts_by_total();
+    for (const std::string& part : report_.choice.absent)
+      report_.remarks.push_back("stores nothing of " + part +
+                                ", which not every checkpoint of this architecture has");
+  }
+
+  void choose_by_names(const std::vector<std::string_view>& names) {
+    const spec::Model& model = *binding_->model;
+    size_t most = 0;
+    std::set<std::string> held;
+    for (const std::string& adapter :
+         model.adapters.empty() ? std::vector<std::string>{""} : model.adapters) {
+      StorageChoice choice = report_.choice;
+      choice.adapter = adapter;
+      base::Result<analysis::Storage> storage = analysis::storage_of(*report_.bill->prefill, choice);
+      if (!storage) continue;
+      internal::Claims claims(*storage);
+      size_t claimed = 0;
+      std::set<std::string> parts;
+      for (std::string_view name : names)
+        if (const internal::Claim* claim = claims.take(name)) {
+          ++claimed;
+          parts.insert(storage->tensors[claim->row].apart);
+        }
+      if (claimed <= most) continue;
+      most = claimed;
+      held = std::move(parts);
+      report_.choice.adapter = adapter;
+    }
+    if (most > 0 && !truth_.partial)
+      for (const std::string& part : model.optional)
+        if (stores(part) && !held.contains(part)) report_.choice.absent.insert(part);
+    if (!model.adapters.empty() && !report_.choice.adapter.empty() &&
+        report_.choice.adapter != model.adapters[0])
+      report_.remarks.push_back("named as adapter '" + report_.choice.adapter + "' says");
+  }
+
+  void choose_parts_by_total() {
+    std::vector<std::string> parts;
+    for (const std::string& part : binding_->model->optional)
+      if (stores(part)) parts.push_back(part);
+    if (parts.size() > kMostParts) return;
+    std::vector<std::set<std::string>> fits;
+    for (size_t mask = 0; mask < size_t{1} << parts.size(); ++mask) {
+      StorageChoice choice = report_.choice;
+      for (size_t i = 0; i < parts.size(); ++i)
+        if (mask >> i & 1) choice.absent.insert(parts[i]);
+      base::Result<analysis::Storage> storage = analysis::storage_of(*report_.bill->prefill, choice);
+      if (storage && !combinations_for(*storage, *truth_.recorded_elements).empty())
+        fits.push_back(choice.absent);
+    }
+    if (fits.size() == 1) report_.choice.absent = fits[0];
+  }
+
+  bool stores(const std::string& part) const {
+    return std::ranges::any_of(report_.bill->prefill->params,
+                               [&](const analysis::Param& param) { return param.apart == part; });
   }
 
   // Which optional tensors a list of names holds.

@@ -17,7 +17,7 @@ using base::Yaml;
 using internal::Reader;
 
 constexpr const char* kDimKinds[] = {"head_count",  "width",  "whole", "expert_count", "vocab",
-                                     "layer_count", "window", "count", "flag"};
+                                     "layer_count", "window", "count", "flag",         "ratio"};
 constexpr const char* kWorlds[] = {"attention",     "dense_ffn", "expert",
                                    "expert_copies", "embedding", "context"};
 // How a weight axis splits when its parts leave some over: not at all, or by keeping some parts on several devices.
@@ -232,8 +232,11 @@ std::optional<base::Diagnostic> Library::check_value(const BoundDim& dim, const 
       dim.origin + ")";
   if (flag ? !(dim.value == expr::Rational{0, 1}) && !(dim.value == expr::Rational{1, 1}) : dim.boolean)
     return fault_at(at, is, flag ? "true or false" : "a number");
-  if (!dim.value.is_integer() || dim.value.num < info->second.least)
+  if (info->second.kind == "ratio") {
+    if (dim.value.num < 0) return fault_at(at, is, "a number, at least 0");
+  } else if (!dim.value.is_integer() || dim.value.num < info->second.least) {
     return fault_at(at, is, "a whole number, at least " + std::to_string(info->second.least));
+  }
   return std::nullopt;
 }
 

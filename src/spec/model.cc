@@ -64,6 +64,7 @@ DimDecl parse_dim(const base::YamlEntry& entry, Faults& faults) {
   out.fallback = reader.formula("default");
   out.null_value = reader.formula("when_null");
   out.is = reader.text("is");
+  out.entries = reader.flag("entries");
   out.source = reader.text("source");
   reader.finish();
   if (value.is_map() && out.config_keys.empty() && out.formula.empty())
@@ -130,10 +131,17 @@ LayerRule parse_layer_rule(const Yaml& node, Faults& faults) {
     } else if (entry.key == "config" || entry.key == "listed") {
       ++kinds;
       out.kind = entry.key == "config" ? LayerRule::Kind::kConfigEquals : LayerRule::Kind::kListed;
-      out.config_key =
-          strip_config(internal::read_text(entry.value, "the config key of a layer rule", faults));
+      for (const std::string& key :
+           internal::read_texts(entry.value, "the config key of a layer rule", faults))
+        out.config_keys.push_back(strip_config(key));
     } else if (entry.key == "equals") {
-      out.equals = internal::read_text(entry.value, "'equals'", faults);
+      out.equals = internal::read_texts(entry.value, "'equals'", faults);
+    } else if (entry.key == "first") {
+      const std::string first = internal::read_text(entry.value, "'first'", faults);
+      if (first == "0" || first == "1")
+        out.first = first == "1" ? 1 : 0;
+      else
+        faults.push_back(fault_at(entry.value.at, "a list of layers counts from " + first, "0 or 1"));
     } else if (entry.key == "rest") {
       ++kinds;
       out.kind = LayerRule::Kind::kRest;
@@ -281,7 +289,8 @@ Result<Model> parse_model(const Yaml& root, const std::string& name) {
     out.entries.push_back(std::move(entry));
   }
   if (const Yaml* quant = reader.get("quant_context")) out.quant = parse_quant_context(*quant, faults);
-  out.adapter = reader.text("adapter");
+  out.adapters = reader.texts("adapter");
+  out.optional = reader.texts("optional");
   for (const Yaml& item : reader.list("buffers", "a list of {path, shape, dtype, source}")) {
     Reader inner(item, "a buffer", faults);
     BufferDecl buffer;

@@ -5,10 +5,11 @@
 //   config_roots   where config keys are looked up, first to last; '' is the top ([''] when absent)
 //   components     slot: component; a slot of a block template, or a fill that `layers` names
 //   dims           name: FORMULA over config.KEY and other dims, or {config: KEY or [KEYS], default: FORMULA,
-//                  when_null: FORMULA, is: TEXT, source: TEXT}
+//                  when_null: FORMULA, is: TEXT, entries: true, source: TEXT}
 //   model          the walk, top to bottom: nodes as in component.h with a name, and stacks
 //   quant_context  {per_role, override, default_dtype, scale_dtype}
-//   adapter        a name of specs/adapters: canonical module paths to checkpoint names
+//   adapter        a name of specs/adapters, or several: canonical module paths to checkpoint names
+//   optional       names of `apart` that not every checkpoint of these configs stores
 //   buffers        tensors some exporters store that no op reads: {path, shape, dtype, optional, source}
 //   ignores        KEY: REASON: config keys that change nothing here; all beneath them too
 //   holds          KEY: FORMULA: config keys that nothing reads, since they must be what the formula says
@@ -18,7 +19,8 @@
 //   name, repeat, inputs, streams, block (template; the 'block' of components when absent), layers, path, first_index,
 //   apart (a name: counted apart from the main model), per_layer (dims of each layer: see bind_layer in binding.h)
 //   layers is a list of rules, the first that fits a layer wins:
-//     {count: N} the next N layers, {where: FORMULA over `layer`}, {config: KEY, equals: TEXT}, {listed: KEY}, {rest: true}
+//     {count: N} the next N layers, {where: FORMULA over `layer`}, {config: KEY or [KEYS], equals: TEXT or [TEXTS]},
+//     {listed: KEY or [KEYS], first: 0 or 1}, {rest: true}
 //   each with slot: fill pairs, and optional dims: {name: FORMULA} and per_layer
 // Errors  Collected, at their place, with the nearest known name.
 #pragma once
@@ -35,6 +37,7 @@ namespace archlight::spec {
 struct DimDecl {
   std::string name;
   std::vector<std::string> config_keys;  // first present wins
+  bool entries = false;                  // of its list, or the characters of its text, how many
   expr::Formula formula;                 // when it is no plain key
   expr::Formula fallback;
   expr::Formula null_value;  // when the config states the key as null
@@ -59,9 +62,10 @@ struct StreamDecl {
 struct LayerRule {
   base::Span at;
   enum class Kind { kCount, kWhere, kConfigEquals, kListed, kRest } kind = Kind::kRest;
-  expr::Formula formula;  // the count, or the condition over `layer`
-  std::string config_key;
-  std::string equals;
+  expr::Formula formula;                 // the count, or the condition over `layer`
+  std::vector<std::string> config_keys;  // the first that is present
+  std::vector<std::string> equals;       // any of these
+  int64_t first = 0;                     // the index that a list of layers gives the first one
   std::vector<std::pair<std::string, std::string>> fills;
   std::vector<NamedFormula> dims;
   std::vector<DimDecl> per_layer;  // beside the stack's own
@@ -133,7 +137,8 @@ struct Model {
   std::vector<DimDecl> dims;
   std::vector<ModelEntry> entries;
   QuantContext quant;
-  std::string adapter;
+  std::vector<std::string> adapters;  // the first, or the one whose names a checkpoint's are
+  std::vector<std::string> optional;  // names of `apart` that not every checkpoint stores
   std::vector<BufferDecl> buffers;
   std::vector<IgnoredKey> ignores;
   std::vector<NamedFormula> holds;  // over dims: what a config key must be

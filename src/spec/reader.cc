@@ -51,15 +51,8 @@ expr::Formula Reader::formula(std::string_view key) {
 
 std::vector<std::string> Reader::texts(std::string_view key) {
   const Yaml* value = get(key);
-  std::vector<std::string> out;
-  if (!value || value->is_null()) return out;
-  if (value->is_sequence()) {
-    for (const Yaml& item : value->items)
-      out.push_back(read_text(item, "an entry of '" + std::string(key) + "' of " + what_, faults_));
-  } else {
-    out.push_back(read_text(*value, "'" + std::string(key) + "' of " + what_, faults_));
-  }
-  return out;
+  if (!value || value->is_null()) return {};
+  return read_texts(*value, "'" + std::string(key) + "' of " + what_, faults_);
 }
 
 std::span<const Yaml> Reader::list(std::string_view key, std::string_view form) {
@@ -84,6 +77,13 @@ void Reader::finish() {
     faults_.push_back(fault_at(entry.key_at, "unknown key '" + entry.key + "' in " + what_, "one of " + all,
                                base::did_you_mean(entry.key, known_)));
   }
+}
+
+std::vector<std::string> read_texts(const Yaml& node, const std::string& what, base::Faults& faults) {
+  if (!node.is_sequence()) return {read_text(node, what, faults)};
+  std::vector<std::string> out;
+  for (const Yaml& item : node.items) out.push_back(read_text(item, "an entry of " + what, faults));
+  return out;
 }
 
 expr::Formula read_formula(const Yaml& node, base::Faults& faults) {

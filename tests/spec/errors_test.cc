@@ -166,7 +166,8 @@ TEST(SpecErrors, Models) {
   const Row rows[] = {
       {kModel, "components:", "componets:",
        "specs/models/tiny.yaml:2:1: unknown key 'componets' in model 'tiny'; expected one of adapter, "
-       "buffers, components, dims, drafts, holds, ignores, lists, match, max_context, model, note, quant_context, src; did you mean "
+       "buffers, components, dims, drafts, holds, ignores, lists, match, max_context, model, note, optional, "
+       "quant_context, src; did you mean "
        "'components'?"},
       {kModel, "  d_model: config.hidden\n", "  d_model: {}\n",
        "specs/models/tiny.yaml:7:3: dim 'd_model' has no origin; expected config: KEY, or a formula"},

@@ -98,7 +98,8 @@ TEST(Quant, OwnLibrary) {
   }
   for (const auto& [name, model] : library->models()) {
     EXPECT_FALSE(model.src.empty()) << name << " has no source";
-    EXPECT_TRUE(library->adapter(model.adapter, model.at).ok()) << name;
+    for (const std::string& adapter : model.adapters)
+      EXPECT_TRUE(library->adapter(adapter, model.at).ok()) << name;
     for (const spec::DimDecl& dim : model.dims)
       EXPECT_TRUE(library->dims().contains(dim.name)) << name << ": " << dim.name;
     for (const auto& [role, choice] : model.quant.per_role) {

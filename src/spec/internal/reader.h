@@ -53,5 +53,7 @@ std::span<const base::Yaml> read_list(const base::Yaml& node, const std::string&
 std::span<const base::YamlEntry> read_map(const base::Yaml& node, const std::string& what,
                                           std::string_view form, base::Faults& faults);
 std::string read_text(const base::Yaml& node, const std::string& what, base::Faults& faults);
+// A list of texts, or one text as a list of one.
+std::vector<std::string> read_texts(const base::Yaml& node, const std::string& what, base::Faults& faults);
 
 }  // namespace archlight::spec::internal
