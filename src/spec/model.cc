@@ -124,7 +124,9 @@ LayerRule parse_layer_rule(const Yaml& node, Faults& faults) {
   }
   int kinds = 0;
   for (const base::YamlEntry& entry : node.entries) {
-    if (entry.key == "count" || entry.key == "where") {
+    if (entry.key == "where" && (node.find("config") || node.find("listed"))) {
+      out.also = internal::read_formula(entry.value, faults);
+    } else if (entry.key == "count" || entry.key == "where") {
       ++kinds;
       out.kind = entry.key == "count" ? LayerRule::Kind::kCount : LayerRule::Kind::kWhere;
       out.formula = internal::read_formula(entry.value, faults);
@@ -161,8 +163,9 @@ LayerRule parse_layer_rule(const Yaml& node, Faults& faults) {
     }
   }
   if (kinds != 1)
-    faults.push_back(fault_at(node.at, "a layer rule with " + std::to_string(kinds) + " conditions",
-                              "exactly one of count, where, config, listed, rest"));
+    faults.push_back(fault_at(
+        node.at, "a layer rule with " + std::to_string(kinds) + " conditions",
+        "exactly one of count, where, config, listed, rest; where may stand beside config or listed"));
   if (out.kind == LayerRule::Kind::kConfigEquals && out.equals.empty())
     faults.push_back(
         fault_at(node.at, "a layer rule with config but no equals", "{config: KEY, equals: TEXT}"));

@@ -20,7 +20,7 @@
 //   apart (a name: counted apart from the main model), per_layer (dims of each layer: see bind_layer in binding.h)
 //   layers is a list of rules, the first that fits a layer wins:
 //     {count: N} the next N layers, {where: FORMULA over `layer`}, {config: KEY or [KEYS], equals: TEXT or [TEXTS]},
-//     {listed: KEY or [KEYS], first: 0 or 1}, {rest: true}
+//     {listed: KEY or [KEYS], first: 0 or 1}, {rest: true}; a `where` beside config or listed must hold as well
 //   each with slot: fill pairs, and optional dims: {name: FORMULA} and per_layer
 // Errors  Collected, at their place, with the nearest known name.
 #pragma once
@@ -64,6 +64,7 @@ struct LayerRule {
   enum class Kind { kCount, kWhere, kConfigEquals, kListed, kRest } kind = Kind::kRest;
   expr::Formula formula;                 // the count, or the condition over `layer`
   std::vector<std::string> config_keys;  // the first that is present
+  expr::Formula also;                    // a `where` beside config or listed
   std::vector<std::string> equals;       // any of these
   int64_t first = 0;                     // the index that a list of layers gives the first one
   std::vector<std::pair<std::string, std::string>> fills;

@@ -198,10 +198,10 @@ TEST(SpecErrors, Models) {
        "specs/models/tiny.yaml:18:13: 'layers' of a layer stack is a map; expected a list of rules"},
       {kModel, "inputs: [embed]\n", "inputs: [embed]\n    layers: [{ count: 1, rest: true, ffn: mlp }]\n",
        "specs/models/tiny.yaml:18:14: a layer rule with 2 conditions; expected exactly one of count, where, "
-       "config, listed, rest"},
+       "config, listed, rest; where may stand beside config or listed"},
       {kModel, "inputs: [embed]\n", "inputs: [embed]\n    layers: [{ ffn: mlp }]\n",
        "specs/models/tiny.yaml:18:14: a layer rule with 0 conditions; expected exactly one of count, where, "
-       "config, listed, rest"},
+       "config, listed, rest; where may stand beside config or listed"},
       {kModel, "inputs: [embed]\n", "inputs: [embed]\n    layers: [{ config: kinds, ffn: mlp }]\n",
        "specs/models/tiny.yaml:18:14: a layer rule with config but no equals; expected {config: KEY, equals: "
        "TEXT}"},
