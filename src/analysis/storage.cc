@@ -54,7 +54,7 @@ class Storer {
     overridden_.assign(model_.quant.overrides.size(), false);
     for (size_t i = 0; i < analysis_.params.size(); ++i) add_param(i);
     for (size_t i = 0; i < model_.quant.overrides.size(); ++i)
-      if (!overridden_[i])
+      if (!overridden_[i] && !model_.quant.overrides[i].optional)
         fail(model_.quant.overrides[i].at,
              "the override for '" + model_.quant.overrides[i].nodes[0] + "' hits no parameter",
              "a canonical module path of this model, '*' for each index");

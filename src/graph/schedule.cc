@@ -29,7 +29,8 @@ std::vector<int> rules_of_layers(const spec::StackDecl& stack, int64_t repeat,
     const auto claim = [&](int64_t layer) {
       if (layer < 0 || layer >= repeat || rule_of[static_cast<size_t>(layer)] >= 0) return;
       if (!rule.also.empty()) {
-        const std::optional<expr::Rational> holds_too = structural.number(rule.also, -1, layer, faults);
+        const std::optional<expr::Rational> holds_too =
+            structural.number(rule.also, -1, LayerNames{layer, dims[static_cast<size_t>(layer)]}, faults);
         if (!holds_too || holds_too->num == 0) return;
       }
       rule_of[static_cast<size_t>(layer)] = static_cast<int>(r);

@@ -88,6 +88,8 @@ class Binder {
       std::string full;
       const Json* found = config_value(model_, *config_, key, &full);
       if (!found) continue;
+      if (!dim.unset.empty() && found->is_string() && found->get_ref<const std::string&>() == dim.unset)
+        continue;
       if (!dim.is.empty())
         return BoundDim{dim.name,
                         {found->is_string() && found->get<std::string>() == dim.is ? 1 : 0, 1},
@@ -130,7 +132,8 @@ class Binder {
     if (!number) return std::nullopt;
     std::string origin = formula.names().empty() ? "stated in the spec" : formula.text();
     if (defaulted)
-      origin = formula.text() + ", since config." + dim.config_keys[0] + " is absent: " + dim.source;
+      origin = formula.text() + ", since config." + dim.config_keys[0] +
+               (dim.unset.empty() ? " is absent: " : " is absent or '" + dim.unset + "': ") + dim.source;
     else if (!dim.source.empty())
       origin += ": " + dim.source;
     return BoundDim{dim.name, *number, origin};

@@ -65,6 +65,7 @@ DimDecl parse_dim(const base::YamlEntry& entry, Faults& faults) {
   out.null_value = reader.formula("when_null");
   out.is = reader.text("is");
   out.entries = reader.flag("entries");
+  out.unset = reader.text("unset");
   out.source = reader.text("source");
   reader.finish();
   if (value.is_map() && out.config_keys.empty() && out.formula.empty())
@@ -226,6 +227,7 @@ QuantContext parse_quant_context(const Yaml& node, Faults& faults) {
     row.method = inner.text("method");
     const std::vector<base::Dtype> dtypes = read_dtypes(inner.texts("dtype"), item.at, faults);
     if (!dtypes.empty()) row.dtype = dtypes[0];
+    row.optional = inner.flag("optional");
     row.source = inner.text("source");
     inner.finish();
     if (row.nodes.empty())

@@ -5,7 +5,7 @@
 //   config_roots   where config keys are looked up, first to last; '' is the top ([''] when absent)
 //   components     slot: component; a slot of a block template, or a fill that `layers` names
 //   dims           name: FORMULA over config.KEY and other dims, or {config: KEY or [KEYS], default: FORMULA,
-//                  when_null: FORMULA, is: TEXT, entries: true, source: TEXT}
+//                  when_null: FORMULA, is: TEXT, entries: true, unset: TEXT, source: TEXT}
 //   model          the walk, top to bottom: nodes as in component.h with a name, and stacks
 //   quant_context  {per_role, override, default_dtype, scale_dtype}
 //   adapter        a name of specs/adapters, or several: canonical module paths to checkpoint names
@@ -37,6 +37,7 @@ namespace archlight::spec {
 struct DimDecl {
   std::string name;
   std::vector<std::string> config_keys;  // first present wins
+  std::string unset;                     // a text that counts as an absent key: 'auto'
   bool entries = false;                  // of its list, or the characters of its text, how many
   expr::Formula formula;                 // when it is no plain key
   expr::Formula fallback;
@@ -101,6 +102,7 @@ struct QuantOverride {
   std::vector<std::string> nodes;  // canonical module paths, '*' matches
   std::string method;              // may be empty: only the dtype changes
   std::optional<base::Dtype> dtype;
+  bool optional = false;  // hits nothing where a config builds no such module
   std::string source;
   base::Span at;
 };

@@ -136,8 +136,8 @@ struct Part {
     if (key == "kv_bytes") {
       for (const analysis::Cache& cache : a.caches)
         if (here(cache.node))
-          out = out +
-                analysis::entry_tokens(a, cache) * cache.per_token * base::dtype_bits(traffic().kv_dtype) / 8;
+          out = out + analysis::entry_tokens(a, cache) * cache.per_token *
+                          analysis::cache_width(a, cache, traffic());
       return out;
     }
     return std::nullopt;
@@ -181,7 +181,7 @@ class Golden : public ::testing::TestWithParam<std::string> {
     const graph::SpecTree& tree = *out.walked().tree;
     const int64_t layer = whole(scope, "layer", -1);
     for (size_t g = 0; g < tree.groups.size(); ++g)
-      if (std::ranges::find(tree.groups[g].layers, layer) != tree.groups[g].layers.end())
+      if (out.group < 0 && std::ranges::find(tree.groups[g].layers, layer) != tree.groups[g].layers.end())
         out.group = static_cast<int>(g);
     EXPECT_GE(out.group, 0) << "no layer " << layer;
     const Yaml* names = scope.find("nodes");
