@@ -229,7 +229,7 @@ class Schedule {
     std::map<std::string, std::vector<const LayerRule*>> per_layer;
     std::vector<const LayerRule*> listed;
     for (const LayerRule& rule : stack.layers) {
-      if (rule.kind == LayerRule::Kind::kConfigEquals) per_layer[rule.config_key].push_back(&rule);
+      if (rule.kind == LayerRule::Kind::kConfigEquals) per_layer[present_key(rule)].push_back(&rule);
       if (rule.kind == LayerRule::Kind::kListed) listed.push_back(&rule);
     }
     if (layers == 0) return;
@@ -237,11 +237,24 @@ class Schedule {
     indices(stack, layers, listed);
   }
 
+  // Of the keys that a rule names, the first that the config has.
+  std::string present_key(const LayerRule& rule) const {
+    for (const std::string& key : rule.config_keys)
+      if (spec::config_value(model_, config_, key)) return key;
+    return rule.config_keys.empty() ? std::string() : rule.config_keys[0];
+  }
+
   void covered(const spec::StackDecl& stack, int64_t layers, const std::string& key,
                const std::vector<const LayerRule*>& rules) {
     std::string full;
     const Json* list = spec::config_value(model_, config_, key, &full);
-    if (!list || !list->is_array()) return;  // said where the tree is built
+    // Anything else is said where the tree is built.
+    if (!list || (!list->is_array() && !list->is_string())) return;
+    std::vector<std::string> stated;  // a text has a character per layer
+    if (list->is_string())
+      for (const char c : list->get_ref<const std::string&>()) stated.emplace_back(1, c);
+    else
+      for (const Json& item : *list) stated.push_back(spec::plain_text(item));
     int64_t entries = layers;
     std::string why = "one for each layer of stack '" + stack.name + "'";
     if (const auto declared = std::ranges::find(model_.lists, key, &spec::NamedFormula::name);
@@ -252,24 +265,27 @@ class Schedule {
         why = declared->formula.text();
       }
     ++out_.checks;
-    if (static_cast<int64_t>(list->size()) != entries)
-      fail(rules[0]->at, "config." + full + " has " + std::to_string(list->size()) + " entries",
+    if (static_cast<int64_t>(stated.size()) != entries)
+      fail(rules[0]->at, "config." + full + " has " + std::to_string(stated.size()) + " entries",
            std::to_string(entries) + ", " + why,
            "where the list speaks of more layers, lists: { " + key + ": FORMULA }");
     std::set<std::string> values;
-    for (size_t i = 0; i < list->size() && static_cast<int64_t>(i) < layers; ++i) {
-      const std::string value = spec::plain_text((*list)[i]);
+    for (size_t i = 0; i < stated.size() && static_cast<int64_t>(i) < layers; ++i) {
+      const std::string& value = stated[i];
       if (!values.insert(value).second) continue;
       ++out_.checks;
-      if (std::ranges::any_of(rules, [&](const LayerRule* rule) { return rule->equals == value; })) continue;
+      if (std::ranges::any_of(rules, [&](const LayerRule* rule) {
+            return std::ranges::find(rule->equals, value) != rule->equals.end();
+          }))
+        continue;
       fail(rules[0]->at,
            "config." + full + " says '" + shortened(value) + "' of layer " + std::to_string(i) +
                ", which no rule of stack '" + stack.name + "' names",
            "a rule for each of its values", "{config: " + key + ", equals: " + shortened(value) + ", ...}");
     }
     for (const LayerRule* rule : rules)
-      if (!values.contains(rule->equals))
-        advise(rule->at, "no layer is '" + rule->equals + "' in config." + full,
+      if (std::ranges::none_of(rule->equals, [&](const std::string& each) { return values.contains(each); }))
+        advise(rule->at, "no layer is '" + rule->equals[0] + "' in config." + full,
                "an entry that the rule is for, in some config");
   }
 
@@ -277,12 +293,12 @@ class Schedule {
     std::map<int64_t, std::string> taken;
     for (const LayerRule* rule : rules) {
       std::string full;
-      const Json* list = spec::config_value(model_, config_, rule->config_key, &full);
+      const Json* list = spec::config_value(model_, config_, present_key(*rule), &full);
       if (!list || !list->is_array()) continue;
       for (const Json& item : *list) {
         if (!item.is_number_integer()) continue;  // said where the tree is built
         ++out_.checks;
-        const int64_t layer = item.get<int64_t>();
+        const int64_t layer = item.get<int64_t>() - rule->first;
         if (layer < 0 || layer >= layers) {
           fail(rule->at, "config." + full + " lists layer " + std::to_string(layer),
                "layers 0 to " + std::to_string(layers - 1) + " of stack '" + stack.name + "'");

@@ -20,10 +20,18 @@ const Json* descend(const Json& root, std::string_view path) {
   const Json* at = &root;
   while (!path.empty()) {
     const size_t dot = path.find('.');
-    if (!at->is_object()) return nullptr;
-    const auto it = at->find(std::string(path.substr(0, dot)));
-    if (it == at->end()) return nullptr;
-    at = &*it;
+    const std::string part(path.substr(0, dot));
+    if (at->is_array()) {
+      const bool index =
+          !part.empty() && part.size() <= 6 && part.find_first_not_of("0123456789") == part.npos;
+      if (!index || std::stoul(part) >= at->size()) return nullptr;
+      at = &(*at)[std::stoul(part)];
+    } else {
+      if (!at->is_object()) return nullptr;
+      const auto it = at->find(part);
+      if (it == at->end()) return nullptr;
+      at = &*it;
+    }
     if (dot == std::string_view::npos) break;
     path.remove_prefix(dot + 1);
   }

@@ -157,7 +157,7 @@ std::vector<ConfigRead> config_reads(const Model& model) {
     if (!entry.stack) continue;
     const std::string stack = "stack '" + entry.stack->name + "'";
     for (const LayerRule& rule : entry.stack->layers)
-      if (!rule.config_key.empty()) out.push_back({rule.config_key, "a layer rule of " + stack});
+      for (const std::string& key : rule.config_keys) out.push_back({key, "a layer rule of " + stack});
     for (const StreamDecl& stream : entry.stack->streams)
       if (stream.chosen.starts_with("config."))
         out.push_back({stream.chosen.substr(7), "stream '" + stream.name + "' of " + stack});

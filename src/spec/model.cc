@@ -191,6 +191,7 @@ StackDecl parse_stack(const Yaml& node, Faults& faults) {
   out.path = reader.text("path", out.name);
   out.first_index = reader.formula("first_index");
   out.apart = reader.text("apart");
+  out.prefill_only = parse_prefill_only(reader.get("phase"), faults);
   reader.finish();
   return out;
 }

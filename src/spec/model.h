@@ -17,7 +17,8 @@
 //   drafts, max_context, src, note
 // Keys of a stack
 //   name, repeat, inputs, streams, block (template; the 'block' of components when absent), layers, path, first_index,
-//   apart (a name: counted apart from the main model), per_layer (dims of each layer: see bind_layer in binding.h)
+//   apart (a name: counted apart from the main model), per_layer (dims of each layer: see bind_layer in binding.h),
+//   phase (prefill: not part of a decode step)
 //   layers is a list of rules, the first that fits a layer wins:
 //     {count: N} the next N layers, {where: FORMULA over `layer`}, {config: KEY or [KEYS], equals: TEXT or [TEXTS]},
 //     {listed: KEY or [KEYS], first: 0 or 1}, {rest: true}; a `where` beside config or listed must hold as well
@@ -85,6 +86,7 @@ struct StackDecl {
   std::string path;
   expr::Formula first_index;
   std::string apart;
+  bool prefill_only = false;
 };
 
 struct ModelEntry {
