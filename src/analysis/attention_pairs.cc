@@ -5,7 +5,7 @@ namespace archlight::analysis {
 using expr::Expr;
 
 Expr attention_pairs(expr::ExprPool& pool, Expr s, Expr t, bool causal, std::optional<Expr> window) {
-  if (!causal) return s * t;
+  if (!causal) return window ? s * pool.min(t, *window) : s * t;
   if (!window) return s == t ? s * (s + 1) / 2 : s * t - s * (s - 1) / 2;
   const Expr earlier = t - s;
   const Expr whole = pool.max(pool.constant(0), pool.min(s, *window - earlier));

@@ -11,6 +11,7 @@ namespace archlight::analysis {
 
 // (query, key) pairs that a mask lets through, for s queries that end at position t of the context.
 //   none            s*t
+//   none, window    s*min(window, t): blocks of so many tokens, each of which sees its own block
 //   causal          query i (1..s) sees t-s+i keys: s*t - s*(s-1)/2; the causal half is not counted
 //   causal, window  query i sees min(window, t-s+i): with m = queries whose whole past fits the window,
 //                   m*(t-s) + m*(m+1)/2 + (s-m)*window

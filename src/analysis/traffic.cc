@@ -114,6 +114,7 @@ base::Result<Traffic> traffic_of(const Analysis& analysis, const Analysis& store
     by_path[{stored.params[p].path, stored.params[p].name}].push_back(p);
 
   for (const Param& param : analysis.params) {
+    if (tree.nodes[param.node].done) continue;
     const auto found = by_path.find({param.path, param.name});
     const auto group_fits = [&](size_t p) {
       const int own = param.group, other = stored.params[p].group;
@@ -167,6 +168,7 @@ base::Result<Traffic> traffic_of(const Analysis& analysis, const Analysis& store
   Roots roots(tree);
   for (NodeId id = 0; id < tree.nodes.size(); ++id) {
     const graph::Node& node = tree.nodes[id];
+    if (node.done) continue;
     if (const auto own = caches.find(id); own != caches.end())
       out.kv_write[id] = product(pool, analysis.computed[id]) * cache_width(analysis, *own->second, out);
     if (node.op->traffic == spec::Traffic::kView) continue;

@@ -331,7 +331,7 @@ class Walker {
         letters.values.emplace_back("pairs",
                                     attention_pairs(pool, *s, *t, node.decl->mask == "causal", window));
     }
-    out_.flops[id] = instantiate(op.flops, node.scope, &letters);
+    out_.flops[id] = node.done ? pool.constant(0) : instantiate(op.flops, node.scope, &letters);
     if (report_error(out_.flops[id], node, "the flops")) return;
 
     out_.in_layer[id] = node.call >= 0 ? call_instances_[node.call].first : pool.constant(1);

@@ -130,6 +130,7 @@ class Viewer {
     for (const analysis::Param& param : analysis_.params)
       if (param.node == id)
         box.detail += " " + (param.name.empty() ? node.name : param.name) + shape_text(param.axes);
+    if (node.done) box.detail += ", done in prefill";
     if (node.cache) box.cache = node.cache->kind;
     box.parent = node.call < 0 ? -1 : box_of_call_[node.call];
     box.order = id;

@@ -161,6 +161,10 @@ class Builder {
       }
     }
     if (missing) return kFailed;
+    const bool own = decl.prefill_only && tree_.phase == Phase::kDecode;
+    const bool done = own || (call >= 0 && tree_.calls[call].done);
+    if (own && decl.target == NodeDecl::Target::kOp && !in.empty() && !tree_.nodes[in[0]].done)
+      return {in[0]};
     if (tree_.nodes.size() > kMaxNodes || tree_.calls.size() > kMaxNodes || depth > kMaxCallDepth) {
       fail(decl.at,
            depth > kMaxCallDepth ? "components nest deeper than 24 calls"
@@ -182,7 +186,7 @@ class Builder {
            base::did_you_mean(decl.role, known));
     }
     if (decl.target != NodeDecl::Target::kOp)
-      return add_call(decl, std::move(in), own_path, own_role, call, group, scope, depth);
+      return add_call(decl, std::move(in), own_path, own_role, call, group, scope, done, depth);
 
     const spec::Op* op = find_op(decl.target_name, call);
     if (!op) {
@@ -211,6 +215,7 @@ class Builder {
     node.scope = scope;
     node.in = std::move(in);
     node.apart = group >= 0 ? tree_.groups[group].apart : apart_;
+    node.done = done;
     if (!decl.weight_of.empty()) {
       const NodeDecl* stored = base ? base->find(decl.weight_of) : nullptr;
       node.weight_base = stored;
@@ -316,7 +321,7 @@ class Builder {
   }
 
   Value add_call(const NodeDecl& decl, std::vector<NodeId> in, const std::string& path,
-                 const std::string& role, int call, int group, int scope, int depth) {
+                 const std::string& role, int call, int group, int scope, bool done, int depth) {
     const spec::Component* component = nullptr;
     if (decl.target == NodeDecl::Target::kSlot) {
       component = fill_of(decl.target_name, group, decl.target_at);
@@ -334,6 +339,7 @@ class Builder {
     made.parent = call;
     made.group = group;
     made.path = path;
+    made.done = done;
     made.role = decl.role.empty() ? component->role : role;
     made.inputs = std::move(in);
     if (!decl.copies.empty()) {
@@ -582,6 +588,7 @@ class Builder {
       call.name = stack.name;
       call.path = join_path(stack.path, "*");
       call.role = "block";
+      call.done = stack.prefill_only && tree_.phase == Phase::kDecode;
       call.group = id;
       call.inputs = inputs;
       group.call = static_cast<int>(tree_.calls.size());

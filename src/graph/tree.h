@@ -2,6 +2,8 @@
 //
 // SpecTree  which ops exist and how they connect. One node per op of each distinct layer group, in walking order; a group
 //           stands for all its layers, a call with copies for all its copies.
+// Done      What is `phase: prefill` stands in decode's tree too, with its shapes and parameters, and does no work there.
+//           One that changes a live value alone, as placing an image's vectors does, hands that value on instead.
 // Program   in what order to walk, and how many copies of each step.
 // Phases    Prefill and decode are two trees: decode walks each component's decode_variant where it has one.
 // Errors    Unknown names, cycles, absent operands, roles that do not fit a slot, schedules that miss a layer: at the
@@ -53,6 +55,7 @@ struct Call {
   int64_t copies_value = 1;
   std::vector<NodeId> inputs;
   NodeId output = kNone;
+  bool done = false;  // in a decode step: prefill has computed what is in it
 };
 
 struct Node {
@@ -72,6 +75,7 @@ struct Node {
   bool biased = false;      // its op's optional parameter is stored
   bool tied = false;        // its weight repeats another's values
   std::string apart;        // counted apart from the main model
+  bool done = false;        // in a decode step: prefill has computed it
 };
 
 // Layers of one stack that are alike.

@@ -20,8 +20,8 @@ struct Kind {
   std::string_view name;
   bool key, value;
 };
-constexpr Kind kKinds[] = {
-    {"key", true, false}, {"rope_key", true, false}, {"value", false, true}, {"latent", true, true}};
+constexpr Kind kKinds[] = {{"key", true, false},   {"rope_key", true, false},  {"value", false, true},
+                           {"latent", true, true}, {"cross_key", true, false}, {"cross_value", false, true}};
 
 class Wiring : private internal::Flow {
  public:
@@ -58,17 +58,32 @@ class Wiring : private internal::Flow {
   void every_value_is_read() {
     for (NodeId id = 0; id < tree_.nodes.size(); ++id) {
       ++checks_;
-      if (!readers(id).empty() || std::ranges::find(tree_.results, id) != tree_.results.end()) continue;
+      if (tree_.nodes[id].done || !readers(id).empty() ||
+          std::ranges::find(tree_.results, id) != tree_.results.end())
+        continue;
       const Node& node = tree_.nodes[id];
       fail(node.decl->at, described(node) + " is computed and never read",
            "a reader, or a place among the outputs", "read it, or leave it out");
+    }
+    for (NodeId id = 0; id < tree_.nodes.size(); ++id) {
+      const Node& node = tree_.nodes[id];
+      if (node.done) continue;
+      for (NodeId in : node.in) {
+        if (!tree_.nodes[in].done || tree_.nodes[in].cache) continue;
+        ++checks_;
+        fail(node.decl->at,
+             "a decode step's " + described(node) + " reads '" + tree_.nodes[in].name +
+                 "', which prefill alone computes",
+             "a cache entry that keeps it",
+             "keep it as a fixed state, or let the reader be of phase prefill");
+      }
     }
     for (const graph::Call& call : tree_.calls)
       for (size_t i = 0; i < call.inputs.size() && i < call.component->inputs.size(); ++i) {
         ++checks_;
         const std::vector<NodeId>& reading = readers(call.inputs[i]);
         const int id = static_cast<int>(&call - tree_.calls.data());
-        if (call.output == call.inputs[i] ||
+        if (call.done || call.output == call.inputs[i] ||
             std::ranges::any_of(reading, [&](NodeId reader) { return inside(id, tree_.nodes[reader].call); }))
           continue;
         fail(call.component->at,
@@ -162,7 +177,7 @@ class Wiring : private internal::Flow {
   // A cache holds what attention reads: a step that computes on every kept token again keeps the wrong value.
   void once_per_token(NodeId id) {
     const Node& node = tree_.nodes[id];
-    if (on_pairs(id) || node.op->unit == spec::Unit::kMove || node.call < 0) return;
+    if (node.done || on_pairs(id) || node.op->unit == spec::Unit::kMove || node.call < 0) return;
     const analysis::Shape& shape = analysis_.computed[id];
     if (shape.size() < 3 || analysis_.s_ctx == analysis_.s_query || !(shape[1] == analysis_.s_ctx)) return;
     ++checks_;

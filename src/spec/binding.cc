@@ -20,10 +20,18 @@ const Json* descend(const Json& root, std::string_view path) {
   const Json* at = &root;
   while (!path.empty()) {
     const size_t dot = path.find('.');
-    if (!at->is_object()) return nullptr;
-    const auto it = at->find(std::string(path.substr(0, dot)));
-    if (it == at->end()) return nullptr;
-    at = &*it;
+    const std::string part(path.substr(0, dot));
+    if (at->is_array()) {
+      const bool index =
+          !part.empty() && part.size() <= 6 && part.find_first_not_of("0123456789") == part.npos;
+      if (!index || std::stoul(part) >= at->size()) return nullptr;
+      at = &(*at)[std::stoul(part)];
+    } else {
+      if (!at->is_object()) return nullptr;
+      const auto it = at->find(part);
+      if (it == at->end()) return nullptr;
+      at = &*it;
+    }
     if (dot == std::string_view::npos) break;
     path.remove_prefix(dot + 1);
   }
@@ -92,12 +100,14 @@ class Binder {
         return BoundDim{dim.name,
                         {found->is_string() && found->get<std::string>() == dim.is ? 1 : 0, 1},
                         "config." + full + " == '" + dim.is + "'"};
-      const std::optional<Rational> number = exact(*found);
+      if (dim.length && found->is_array())
+        return BoundDim{dim.name, {static_cast<base::Int128>(found->size()), 1}, "entries of config." + full};
+      const std::optional<Rational> number = dim.length ? std::nullopt : exact(*found);
       if (!number) {
         faults.push_back(fault_at(
             dim.at,
             "config." + full + " is " + found->dump().substr(0, 80) + ", which dim '" + dim.name + "' reads",
-            "a number"));
+            dim.length ? "a list" : "a number"));
         return std::nullopt;
       }
       return BoundDim{dim.name, *number, "config." + full, found->is_boolean()};

@@ -174,6 +174,15 @@ std::vector<Operand> parse_operands(const Yaml& node, Faults& faults) {
   return out;
 }
 
+bool parse_prefill_only(const Yaml* phase, Faults& faults) {
+  if (!phase) return false;
+  const std::string text = internal::read_text(*phase, "'phase'", faults);
+  if (text != "prefill" && !text.empty())
+    faults.push_back(fault_at(phase->at, "phase is '" + text + "'", "prefill, or no phase for both",
+                              base::did_you_mean(text, {"prefill"})));
+  return text == "prefill";
+}
+
 NodeDecl parse_node(const Yaml& node, const std::string& name, const base::Span& name_at, Faults& faults) {
   const std::string what = "node '" + name + "'";
   Reader reader(node, what, faults);
@@ -219,6 +228,7 @@ NodeDecl parse_node(const Yaml& node, const std::string& name, const base::Span&
   out.tied_to = reader.text("tied_to");
   out.tied_when = reader.formula("tied_when");
   out.apart = reader.text("apart");
+  out.prefill_only = parse_prefill_only(reader.get("phase"), faults);
   out.src = reader.text("src");
   reader.finish();
   if (!out.active.empty() && out.copies.empty())

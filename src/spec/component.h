@@ -22,6 +22,7 @@
 //   weight_of      the base component's node whose stored weight this one reads
 //   path           the module path segment in checkpoints, the node's name when absent
 //   mask, window   causal (default) or none; the largest distance a query sees
+//   phase          prefill: not part of a decode step
 //   weight_axes    per weight axis {replicated: true} or {world, parts, fit}
 // Errors  Collected, at their place, with the nearest known name.
 #pragma once
@@ -87,6 +88,7 @@ struct NodeDecl {
   expr::Formula tied_when;  // of a weight that repeats another's values
   std::string tied_to;
   std::string apart;  // of a node of a model's list: counted apart from the main model
+  bool prefill_only = false;
   std::string src;
 };
 
@@ -132,5 +134,7 @@ base::Result<Component> parse_component(const base::Yaml& root, const std::strin
 NodeDecl parse_node(const base::Yaml& node, const std::string& name, const base::Span& name_at,
                     base::Faults& faults);
 std::vector<Operand> parse_operands(const base::Yaml& node, base::Faults& faults);
+// The value of a `phase` key: whether what stands there is left out of decode steps.
+bool parse_prefill_only(const base::Yaml* phase, base::Faults& faults);
 
 }  // namespace archlight::spec

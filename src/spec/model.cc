@@ -64,6 +64,7 @@ DimDecl parse_dim(const base::YamlEntry& entry, Faults& faults) {
   out.fallback = reader.formula("default");
   out.null_value = reader.formula("when_null");
   out.is = reader.text("is");
+  out.length = reader.flag("length");
   out.source = reader.text("source");
   reader.finish();
   if (value.is_map() && out.config_keys.empty() && out.formula.empty())
@@ -179,6 +180,7 @@ StackDecl parse_stack(const Yaml& node, Faults& faults) {
   out.path = reader.text("path", out.name);
   out.first_index = reader.formula("first_index");
   out.apart = reader.text("apart");
+  out.prefill_only = parse_prefill_only(reader.get("phase"), faults);
   reader.finish();
   return out;
 }

@@ -16,7 +16,8 @@
 //   drafts, max_context, src, note
 // Keys of a stack
 //   name, repeat, inputs, streams, block (template; the 'block' of components when absent), layers, path, first_index,
-//   apart (a name: counted apart from the main model), per_layer (dims of each layer: see bind_layer in binding.h)
+//   apart (a name: counted apart from the main model), per_layer (dims of each layer: see bind_layer in binding.h),
+//   phase (prefill: not part of a decode step)
 //   layers is a list of rules, the first that fits a layer wins:
 //     {count: N} the next N layers, {where: FORMULA over `layer`}, {config: KEY, equals: TEXT}, {listed: KEY}, {rest: true}
 //   each with slot: fill pairs, and optional dims: {name: FORMULA} and per_layer
@@ -39,6 +40,7 @@ struct DimDecl {
   expr::Formula fallback;
   expr::Formula null_value;  // when the config states the key as null
   std::string is;            // 1 when the config's text equals this, else 0
+  bool length = false;       // how many entries the config's list has
   std::string source;        // why the default is what it is
   base::Span at;
 };
@@ -79,6 +81,7 @@ struct StackDecl {
   std::string path;
   expr::Formula first_index;
   std::string apart;
+  bool prefill_only = false;
 };
 
 struct ModelEntry {

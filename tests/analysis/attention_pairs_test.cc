@@ -42,6 +42,20 @@ TEST(AttentionPairs, NumbersMatchCounting) {
     }
 }
 
+// Blocks of w tokens: a query sees its own block, all of it.
+TEST(AttentionPairs, Blocks) {
+  ExprPool pool;
+  for (int w = 1; w <= 6; ++w)
+    for (int blocks = 1; blocks <= 4; ++blocks) {
+      int64_t pairs = 0;
+      for (int query = 0; query < w * blocks; ++query)
+        for (int key = 0; key < w * blocks; ++key) pairs += query / w == key / w;
+      const Expr s = pool.constant(int64_t{w} * blocks);
+      EXPECT_EQ(attention_pairs(pool, s, s, false, pool.constant(w)).integer(),
+                std::optional<base::Int128>(pairs));
+    }
+}
+
 TEST(AttentionPairs, FormulasMatchCounting) {
   ExprPool pool;
   const Expr s = pool.symbol("s"), t = pool.symbol("t"), w = pool.symbol("w");

@@ -196,5 +196,122 @@ TEST(Language, CountedApart) {
   EXPECT_EQ(layers, (std::vector<int64_t>{3, 4}));
 }
 
+// What prefill alone computes: a tower of one patch embedding whose vectors take the place of embedded ones.
+Made with_tower() {
+  return tiny()
+      .with("roles.yaml", "head: {", "tower: { meaning: m }\nhead: {")
+      .with(kModel, "  - name: layers\n",
+            "  - { name: patches, op: patch_embed, dims: { out: d_model, channels: 3, height: 2, width: 2, "
+            "tokens: "
+            "6 }, role: tower, apart: vision, phase: prefill }\n"
+            "  - { name: placed, op: place_tokens, in: [embed, patches], apart: vision, phase: prefill }\n"
+            "  - name: layers\n")
+      .with(kModel, "inputs: [embed]", "inputs: [placed]");
+}
+
+TEST(Language, PrefillOnly) {
+  const analysis::BillInput input{2, 10, 100};
+  const BillPtr plain = made_bill(tiny(), input), bill = made_bill(with_tower(), input);
+  ASSERT_TRUE(bill);
+  // 2 requests of 6 patches, 3*2*2 values each onto 8: 2 * 12 * 12 * 8
+  EXPECT_EQ(count_of(*bill, "prefill.apart.vision_matmul_flops"), 2 * 12 * 12 * 8);
+  EXPECT_EQ(count_of(*bill, "decode.apart.vision_matmul_flops"), 0);
+  EXPECT_EQ(count_of(*bill, "params.apart.vision"), 12 * 8);
+  // The main model's numbers are those without the tower.
+  for (const analysis::Quantity& quantity : plain->quantities)
+    if (!quantity.key.starts_with("storage.")) {
+      const analysis::Quantity* other = bill->find(quantity.key);
+      ASSERT_TRUE(other) << quantity.key;
+      EXPECT_EQ(expr::to_text(other->value), expr::to_text(quantity.value)) << quantity.key;
+    }
+  EXPECT_EQ(count_of(*bill, "storage.main_bytes"), count_of(*plain, "storage.bytes"));
+}
+
+// Keys and values of six frames, made once by prefill and read by every step.
+TEST(Language, KeptForDecode) {
+  const std::string cross = R"(role: attention
+inputs: [x, memory]
+cache:
+  family: cross
+  entries: [{ node: k, kind: cross_key, fixed: true }, { node: v, kind: cross_value, fixed: true }]
+graph:
+  q_proj: { op: linear, in: x, dims: { in: d_model, out: 8 } }
+  k_proj: { op: linear, in: memory, phase: prefill, dims: { in: d_model, out: 8 } }
+  v_proj: { op: linear, in: memory, phase: prefill, dims: { in: d_model, out: 8 } }
+  q:      { op: split_heads, in: q_proj, dims: { heads: 2, width: 4 } }
+  k:      { op: split_heads, in: k_proj, phase: prefill, dims: { heads: 2, width: 4 } }
+  v:      { op: split_heads, in: v_proj, phase: prefill, dims: { heads: 2, width: 4 } }
+  scores: { op: attention_score, in: [q, k], mask: none }
+  probs:  { op: attention_softmax, in: scores, mask: none }
+  mixed:  { op: attention_apply, in: [probs, v], mask: none }
+  merged: { op: merge_heads, in: mixed, dims: { heads: 2, width: 4 } }
+outputs: [merged]
+)";
+  const Made made =
+      with_tower()
+          .with("roles.yaml", "tower: {", "crossing: { meaning: m }\ntower: {")
+          .plus("components/library/cross.yaml", cross)
+          .with(kModel, "  - { name: norm, op: rmsnorm, in: layers,",
+                "  - { name: crossed, component: cross, in: [layers, patches], role: crossing }\n  - { "
+                "name: norm, op: rmsnorm, in: crossed,");
+  const BillPtr bill = made_bill(made, {2, 10, 100});
+  ASSERT_TRUE(bill);
+  EXPECT_EQ(outcome(made), "ok");
+  const auto flops = [&](const analysis::Analysis& a, const char* path) {
+    return expr::to_text(a.flops[node_of(a, path)]);
+  };
+  EXPECT_EQ(flops(*bill->prefill, "crossed.k_proj"), std::to_string(2 * 2 * 6 * 8 * 8));
+  EXPECT_EQ(flops(*bill->decode, "crossed.k_proj"), "0");
+  // 2 requests, one query each, 6 keys of 8 channels
+  EXPECT_EQ(flops(*bill->decode, "crossed.scores"), std::to_string(2 * 2 * 6 * 8));
+  EXPECT_EQ(count_of(*bill, "kv.fixed_state_bytes"), 2 * 6 * 8 * 2);
+  EXPECT_EQ(count_of(*bill, "kv.bytes_per_token"), 3 * 32);
+  EXPECT_EQ(count_of(*bill, "decode.kv_read_bytes"), 2 * (3 * 100 * 32 + 192));
+  EXPECT_EQ(count_of(*bill, "decode.kv_write_bytes"), 2 * 3 * 32);
+  EXPECT_EQ(count_of(*bill, "prefill.kv_write_bytes"), 2 * (3 * 10 * 32 + 192));
+  const graph::NodeId k_proj = node_of(*bill->decode, "crossed.k_proj");
+  EXPECT_EQ(expr::to_text(bill->decode_traffic.weights[k_proj]), "0");
+}
+
+// Each query of a block sees that block: 6 queries of 3 keys.
+TEST(Language, Blocks) {
+  EXPECT_EQ(
+      count_of(*made_bill(tiny()
+                              .with(kMix, "in: [q, k] }", "in: [q, k], mask: none, window: 3 }")
+                              .with(kMix, "in: scores }", "in: scores, mask: none, window: 3 }")
+                              .with(kMix, "in: [probs, v] }", "in: [probs, v], mask: none, window: 3 }"),
+                          {1, 6, 6}),
+               "prefill.matmul_flops") -
+          count_of(*made_bill(tiny()
+                                  .with(kMix, "in: [q, k] }", "in: [q, k], mask: none }")
+                                  .with(kMix, "in: scores }", "in: scores, mask: none }")
+                                  .with(kMix, "in: [probs, v] }", "in: [probs, v], mask: none }"),
+                              {1, 6, 6}),
+                   "prefill.matmul_flops"),
+      3 * 2 * 2 * 8 * (6 * 3 - 6 * 6));
+}
+
+// A list of the config: how long it is, and one of its entries.
+TEST(Language, ListsOfTheConfig) {
+  const Made made =
+      tiny()
+          .with("config", R"("layers": 3)", R"("marks": [9, 8, 7], "widths": {"inner": [4, 16]})")
+          .with(kModel, "n_layers: config.layers", "n_layers: { config: marks, length: true }")
+          .with(kModel, "d_ff: config.inner", "d_ff: config.widths.inner.1");
+  EXPECT_EQ(count_of(*made_bill(made), "params.total"), 2440);
+  EXPECT_EQ(outcome(made.with(kModel, "widths.inner.1", "widths.inner.2")),
+            "specs/models/tiny.yaml:10:3: config.json has no 'widths.inner.2', which dim 'd_ff' reads; "
+            "expected the "
+            "key under the top level");
+  EXPECT_EQ(outcome(made.with(kModel, "{ config: marks, length: true }", "{ config: words, length: true }")),
+            "specs/models/tiny.yaml:11:3: config.words is 32, which dim 'n_layers' reads; expected a list");
+}
+
+TEST(Language, PhaseFaults) {
+  EXPECT_EQ(outcome(with_tower().with(kModel, "patches], apart: vision, phase: prefill",
+                                      "patches], apart: vision, phase: decode")),
+            "specs/models/tiny.yaml:16:83: phase is 'decode'; expected prefill, or no phase for both");
+}
+
 }  // namespace
 }  // namespace archlight::testing

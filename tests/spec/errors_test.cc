@@ -74,8 +74,8 @@ TEST(SpecErrors, Components) {
       {kMlp, "{ op: silu, in: gate", "{ op: silu, inn: gate",
        "specs/components/library/mlp.yaml:5:22: unknown key 'inn' in node 'act'; expected one of active, "
        "apart, "
-       "bias, component, copies, dim, dims, in, mask, op, path, role, slot, split, src, tied_to, tied_when, "
-       "weight_axes, weight_of, when, window; did you mean 'in'?"},
+       "bias, component, copies, dim, dims, in, mask, op, path, phase, role, slot, split, src, tied_to, "
+       "tied_when, weight_axes, weight_of, when, window; did you mean 'in'?"},
       {kMlp, "{ op: silu, in: gate, dim: d_ff }", "silu",
        "specs/components/library/mlp.yaml:5:10: node 'act' is 'silu'; expected a map"},
       {kMlp, "{ op: silu, in: gate, dim: d_ff }", "{ in: gate, dim: d_ff }",
@@ -175,7 +175,7 @@ TEST(SpecErrors, Models) {
        "upstream says so; name the file and line that sets it"},
       {kModel, "  d_model: config.hidden\n", "  d_model: { confg: hidden, formula: 8 }\n",
        "specs/models/tiny.yaml:7:14: unknown key 'confg' in dim 'd_model'; expected one of config, default, "
-       "formula, is, source, when_null; did you mean 'config'?"},
+       "formula, is, length, source, when_null; did you mean 'config'?"},
       {kModel, "  d_model: config.hidden\n", "  d_model: [config.hidden]\n",
        "specs/models/tiny.yaml:7:12: dim 'd_model' is a list; expected a map"},
       {kModel, "- { name: norm, op: rmsnorm", "- { op: rmsnorm",
@@ -183,7 +183,8 @@ TEST(SpecErrors, Models) {
       {kModel, "- name: layers\n", "- nam: layers\n",
        "specs/models/tiny.yaml:15:5: a layer stack has no 'name'; expected 'name': a text; did you mean "
        "'nam'?\nspecs/models/tiny.yaml:15:5: unknown key 'nam' in a layer stack; expected one of apart, "
-       "block, first_index, inputs, layers, name, path, per_layer, repeat, streams; did you mean 'name'?"},
+       "block, first_index, inputs, layers, name, path, per_layer, phase, repeat, streams; did you mean "
+       "'name'?"},
       {kModel, "streams: { hidden: { carries: true } }", "streams: [hidden]",
        "specs/models/tiny.yaml:18:14: 'streams' of a layer stack is a list; expected a map of stream names"},
       {kModel, "hidden: { carries: true }", "hidden: { carries: yes }",
@@ -327,11 +328,11 @@ TEST(SpecErrors, AllOfThem) {
                   .with(kMlp, "role: ffn_dense\n", "")),
       "specs/components/library/mlp.yaml:1:1: component 'mlp' has no 'role'; expected 'role': a "
       "text\nspecs/components/library/mlp.yaml:4:22: unknown key 'inn' in node 'act'; expected one of "
-      "active, apart, bias, component, copies, dim, dims, in, mask, op, path, role, slot, split, src, "
+      "active, apart, bias, component, copies, dim, dims, in, mask, op, path, phase, role, slot, split, src, "
       "tied_to, "
       "tied_when, weight_axes, weight_of, when, window; did you mean "
       "'in'?\nspecs/components/library/mlp.yaml:4:33: unknown key 'dimm' in node 'act'; expected one of "
-      "active, apart, bias, component, copies, dim, dims, in, mask, op, path, role, slot, split, src, "
+      "active, apart, bias, component, copies, dim, dims, in, mask, op, path, phase, role, slot, split, src, "
       "tied_to, "
       "tied_when, weight_axes, weight_of, when, window; did you mean 'dims'?");
 }
