@@ -330,6 +330,13 @@ class Verifier {
       for (const StoredTensor& tensor : storage->tensors)
         if (tensor.present) sum += (tensor.bytes() * tensor.count).integer().value_or(0);
       if (sum != published) continue;
+      if (!fits_files(sum)) {
+        report_.remarks.push_back(
+            fmt::format("{} bytes would be {} tensors, and the files hold {}: the total is not theirs",
+                        base::with_commas(sum), base::dtype_name(choice.plain_dtype.value_or(expected)),
+                        base::with_commas(*file_bytes())));
+        continue;
+      }
       report_.choice = choice;
       if (choice.plain_dtype) say_dtype(*choice.plain_dtype);
       for (const auto& [suffix, tensors] : suffixes)
@@ -346,16 +353,29 @@ class Verifier {
     recorded(true);
   }
 
+  // Of all files together, where the size of each is known.
+  std::optional<Int128> file_bytes() const {
+    Int128 files = 0;
+    for (const truth::ShardFile& shard : truth_.shards) {
+      if (!shard.file_bytes) return std::nullopt;
+      files += static_cast<Int128>(*shard.file_bytes);
+    }
+    return truth_.shards.empty() ? std::nullopt : std::optional(files);
+  }
+
+  bool fits_files(Int128 data) const {
+    const std::optional<Int128> files = file_bytes();
+    const auto tensors = static_cast<Int128>(truth_.names.size());
+    return !files || (*files >= data && *files - data < kMostHeader * tensors + 65536);
+  }
+
   // The files' sizes: data and headers together. A header takes about a hundred bytes per tensor, so what the
   // data leave over tells whether it can be right, and which optional tensors, dtypes and undeclared scheme
   // the files hold.
   void sizes() {
-    Int128 files = 0;
-    if (truth_.shards.empty()) return;
-    for (const truth::ShardFile& shard : truth_.shards) {
-      if (!shard.file_bytes) return;
-      files += static_cast<Int128>(*shard.file_bytes);
-    }
+    const std::optional<Int128> known = file_bytes();
+    if (!known) return;
+    const Int128 files = *known;
     struct Fit {
       StorageChoice choice;
       Int128 data = 0, tensors = 0;
