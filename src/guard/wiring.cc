@@ -151,7 +151,7 @@ class Wiring : private internal::Flow {
             what + " compares " + parts_text(query) + " of the query with " + parts_text(key) + " of the key",
             "parts of equal widths, in one order", "join both in the same order");
     }
-    if (node.decl->mask != "causal") return;
+    if (node.decl->mask != "causal" || !over_context(node.in[1])) return;
     ++checks_;
     const std::vector<NodeId> entries = kept_behind(node.in[1], node.call);
     if (entries.empty())
@@ -172,6 +172,13 @@ class Wiring : private internal::Flow {
         fail(cache.at, "the cache entry '" + cache.node + "' has " + described_window(capped),
              described_window(window) + ", that of " + what + " which reads it");
     }
+  }
+
+  // Whether a value stands at the context's positions, and not at those of a tower of its own token count.
+  bool over_context(NodeId id) const {
+    const analysis::Shape& shape = analysis_.shape[id];
+    return shape.size() < 2 || expr::same_value(shape[1], analysis_.s_ctx) ||
+           expr::same_value(shape[1], analysis_.s_query);
   }
 
   // A cache holds what attention reads: a step that computes on every kept token again keeps the wrong value.

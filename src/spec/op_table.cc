@@ -21,6 +21,8 @@ constexpr OpRow kOps[] = {
      "a hidden state handed in from outside the walked graph"},
     {"tower_input", "", "0", "source: -> [B,tokens,dim]", kNone, "", kMove, kView,
      "what a tower of its own token count gets: patches of an image, frames of a spectrogram"},
+    {"tower_embedding", "weight[vocab,dim]", "0", "source: -> [B,tokens,dim]", kEach, "", kMove, kGather,
+     "row gather of a tower of its own token count"},
     {"learned_tokens", "=[tokens,dim]", "0", "source: -> [B,tokens,dim]", kNone, "", kMove, kView,
      "stored vectors, the same for every request and named by the node: queries of a resampler"},
     {"patch_embed", "weight[out,channels,height,width] bias?[out]", "2*B*tokens*channels*height*width*out",
