@@ -93,6 +93,10 @@ class Schedule {
       reads.emplace(std::move(read.key), std::move(read.reader));
     for (const auto& [key, reader] : reads) {
       accounted_.insert(key);
+      // An entry of a list stands for the list.
+      if (const size_t dot = key.rfind('.');
+          dot != key.npos && key.find_first_not_of("0123456789", dot + 1) == key.npos)
+        accounted_.insert(key.substr(0, dot));
       readable_.push_back(key);
     }
     for (const spec::NamedFormula& held : model_.holds) accounted_.insert(held.name);

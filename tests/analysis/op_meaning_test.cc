@@ -316,6 +316,25 @@ Tensor pool_tokens(const Tensors& in, int64_t& steps) {
   return out;
 }
 
+Tensor concat_tokens(const Tensors& in, int64_t&) {  // 3 tokens before one of a tower
+  Tensor out({kBatch, kTokens + 1, in[0].last()});
+  for (int b = 0; b < kBatch; ++b)
+    for (int s = 0; s <= kTokens; ++s)
+      for (int i = 0; i < out.last(); ++i)
+        out.at(b, s, i) = s < kTokens ? in[0].at(b, s, i) : in[1].at(b, 0, i);
+  return out;
+}
+
+Meaning with_tokens(int tokens) {  // zeros behind, or the first ones
+  return [=](const Tensors& in, int64_t&) {
+    Tensor out({kBatch, tokens, in[0].last()});
+    for (int b = 0; b < kBatch; ++b)
+      for (int s = 0; s < std::min(tokens, kTokens); ++s)
+        for (int i = 0; i < out.last(); ++i) out.at(b, s, i) = in[0].at(b, s, i);
+    return out;
+  };
+}
+
 Meaning at_tokens(bool add) {  // one vector of a tower, at the second token
   return [=](const Tensors& in, int64_t& steps) {
     Tensor out = in[0];
@@ -518,6 +537,7 @@ const std::vector<Case>& cases() {
       {"learned_position", kVector8, "in: a, dims: { positions: 16, dim: 8 }",
        elementwise([](double x) { return x + 0.7; }, 1)},
       {"conv1d", kVector8, "in: a, dims: { out: 5, kernel: 3, t: 1 }", conv1d},
+      {"conv2d", kVector8, "in: a, dims: { in: 8, out: 5, height: 1, width: 3, t: 1 }", conv1d},
       {"causal_conv1d", kConv, "in: [a, b], dims: { kernel: 4 }", causal_conv1d},
       {"conv_state", kVector8, "in: a, dims: { state: 2 }", conv_state},
       {"gate", "a: { op: hidden_input, dims: { dim: 8 } }; b: { op: hidden_input, dims: { dim: 1 } }",
@@ -527,6 +547,9 @@ const std::vector<Case>& cases() {
       {"repeat_heads", kHeads, "in: a, dims: { groups: 2, heads: 4 }", repeat_heads},
       {"join_tokens", kVector8, "in: a, dims: { t: 1, group: 3 }", join_tokens},
       {"pool_tokens", kVector8, "in: a, dims: { t: 1 }", pool_tokens},
+      {"concat_tokens", kTower, "in: [a, b]", concat_tokens},
+      {"pad_tokens", kVector8, "in: a, dims: { t: 5 }", with_tokens(5)},
+      {"cut_tokens", kVector8, "in: a, dims: { t: 2 }", with_tokens(2)},
       {"place_tokens", kTower, "in: [a, b]", at_tokens(false)},
       {"add_at_tokens", kTower, "in: [a, b]", at_tokens(true)},
       {"ssd_state", kStates.c_str(), "in: [x, w, u, k]", ssd_state},
@@ -644,7 +667,8 @@ TEST(OpMeaning, RowsLeftOut) {
     if (std::ranges::none_of(cases(), [&](const Case& row) { return op.name == row.op; }))
       left += (left.empty() ? "" : " ") + op.name;
   EXPECT_EQ(left,
-            "embedding hidden_input tower_input tower_embedding learned_tokens patch_embed patch_embed_3d "
+            "embedding hidden_input tower_input tower_embedding learned_tokens stored_token patch_embed "
+            "patch_embed_3d "
             "topk take dispatch");
 }
 
