@@ -119,7 +119,7 @@ class Binder {
         faults.push_back(fault_at(
             dim.at,
             "config." + full + " is " + found->dump().substr(0, 80) + ", which dim '" + dim.name + "' reads",
-            dim.length ? "a list" : "a number"));
+            "a number"));
         return std::nullopt;
       }
       return BoundDim{dim.name, *number, "config." + full, found->is_boolean()};
