@@ -355,7 +355,8 @@ std::vector<SymbolValue> bill_symbols(const Bill& bill) {
     if (cache.dtype) widths.emplace(*cache.dtype, cache.dtype_origin);
   for (const auto& [dtype, origin] : widths)
     out.push_back({"bytes_" + std::string(base::dtype_name(dtype)),
-                   *expr::make_rational(base::dtype_bits(dtype), 8), origin});
+                   *expr::make_rational(base::dtype_block(dtype).bytes, base::dtype_block(dtype).elements),
+                   origin});
   out.push_back({"bytes_kv", *expr::make_rational(base::dtype_bits(bill.decode_traffic.kv_dtype), 8),
                  std::string(base::dtype_name(bill.decode_traffic.kv_dtype)) + ": " +
                      bill.decode_traffic.kv_dtype_origin});

@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "analysis/internal/checkpoint_names.h"
+#include "analysis/internal/declaration.h"
 #include "base/yaml.h"
 
 namespace archlight::analysis {
@@ -17,6 +18,8 @@ using base::Result;
 using expr::Expr;
 using internal::checkpoint_path;
 using internal::CheckpointPath;
+using internal::Declaration;
+using internal::DeclaredFormat;
 using internal::IgnoreList;
 using internal::path_matches;
 using internal::split_path;
@@ -36,10 +39,13 @@ class Storer {
 
   Result<Storage> run() {
     out_.absent = choice_.absent;
-    for (const std::string& name : model_.adapters) {
+    gguf_ = !binding_.adapter.empty();
+    const std::vector<std::string> adapters =
+        gguf_ ? std::vector<std::string>{binding_.adapter} : model_.adapters;
+    for (const std::string& name : adapters) {
       Result<const spec::Adapter*> adapter = tree_.library->adapter(name, model_.at);
       if (!adapter) return adapter.faults();
-      if (choice_.adapter.empty() ? !adapter_ : name == choice_.adapter) adapter_ = *adapter;
+      if (gguf_ || (choice_.adapter.empty() ? !adapter_ : name == choice_.adapter)) adapter_ = *adapter;
     }
     std::vector<std::string> roles = {"default"};
     for (const auto& [name, unused] : tree_.library->roles()) roles.push_back(name);
@@ -48,6 +54,10 @@ class Storer {
         fail(choice.at, "quant_context chooses for role '" + role + "'",
              "default, or a role of specs/roles.yaml", base::did_you_mean(role, roles));
     plain_dtype();
+    for (const auto& [from, to] : model_.quant.schemes)
+      for (const std::string& name : {from, to})
+        if (Result<const spec::QuantScheme*> known = tree_.library->quant(name, model_.at); !known)
+          base::append(faults_, known.faults());
     declared();
     if (!faults_.empty()) return faults_;
     out_.of_param.resize(analysis_.params.size());
@@ -58,7 +68,9 @@ class Storer {
         fail(model_.quant.overrides[i].at,
              "the override for '" + model_.quant.overrides[i].nodes[0] + "' hits no parameter",
              "a canonical module path of this model, '*' for each index");
-    for (const spec::BufferDecl& buffer : model_.buffers) add_buffer(buffer);
+    for (const spec::BufferDecl& buffer : model_.buffers) add_buffer(buffer, false);
+    if (adapter_)
+      for (const spec::BufferDecl& buffer : adapter_->buffers) add_buffer(buffer, true);
     if (!faults_.empty()) return faults_;
     return std::move(out_);
   }
@@ -90,7 +102,7 @@ class Storer {
     }
   }
 
-  // The scheme that the checkpoint's own declaration names.
+  // What the checkpoint's own declaration says.
   void declared() {
     const base::Json* declaration = binding_.quant_declaration;
     std::string origin = binding_.quant_origin;
@@ -108,34 +120,78 @@ class Storer {
         base::append(faults_, scheme.faults());
         return;
       }
-      declared_ = *scheme;
+      told_.schemes = {*scheme};
+      told_.numbers = std::make_shared<const base::Json>(base::Json::object());
       out_.declared_scheme = choice_.scheme;
       out_.declared_origin = "the checkpoint's files";
       return;
     }
-    for (const auto& [name, scheme] : tree_.library->quants())
-      if (spec::declares(scheme, *declaration)) {
-        declared_ = &scheme;
-        break;
-      }
     out_.declared_origin = origin;
     declaration_ = declaration;
-    if (declared_) {
-      out_.declared_scheme = declared_->name;
-      return;
-    }
     // A model whose every role names its scheme does not need the declaration.
     const bool needed = std::ranges::any_of(model_.quant.per_role,
                                             [](const auto& row) { return row.second.method == "declared"; });
+    Faults faults;
+    declared_.emplace(*tree_.library, model_, *binding_.config, *declaration, origin, faults);
+    out_.declared_scheme = declared_->scheme_names();
+    if (declared_->names_scheme() && faults.empty()) {
+      compare_declarations();
+      return;
+    }
     if (!needed) return;
+    if (choice_.tensors_decide && !faults.empty()) out_.disagreements.push_back(faults[0].wrong);
+    if (!choice_.tensors_decide)
+      for (const base::Diagnostic& fault : faults) add(fault);
+    if (!faults.empty()) return;
     std::string shown = declaration->dump();
     if (shown.size() > 160) shown = shown.substr(0, 157) + "...";
-    base::Diagnostic fault =
-        fault_at({std::make_shared<base::SourceText>(base::SourceText{"config.json", {}}), 0, 0, 0},
-                 origin + " declares a quantisation that no file of specs/quant describes: " + shown,
-                 "a scheme of specs/quant", "add specs/quant/<name>.yaml with a declared_by that matches");
+    std::string wrong = origin + " declares a quantisation that no file of specs/quant describes: " + shown;
+    if (choice_.tensors_decide) {
+      out_.disagreements.push_back(std::move(wrong));
+      return;
+    }
+    base::Diagnostic fault = fault_at(
+        {std::make_shared<base::SourceText>(base::SourceText{"config.json", {}}), 0, 0, 0}, std::move(wrong),
+        "a scheme of specs/quant", "add specs/quant/<name>.yaml with a declared_by that matches");
     fault.guard = "not_verifiable";
-    faults_.push_back(std::move(fault));
+    add(fault);
+  }
+
+  // A checkpoint may declare its storage twice, in config.json and beside it.
+  void compare_declarations() {
+    if (analysis_.binding.dims != Dims::kNumbers || out_.declared_origin == "hf_quant_config.json") return;
+    if (!binding_.quant_config || !binding_.quant_config->is_object()) return;
+    const auto inner = binding_.quant_config->find("quantization");
+    if (inner == binding_.quant_config->end() || !inner->is_object()) return;
+    Faults faults;
+    const Declaration other(*tree_.library, model_, *binding_.config, *inner, "hf_quant_config.json", faults);
+    const auto name = [](const spec::QuantScheme* scheme) {
+      return scheme ? "scheme " + scheme->name : std::string("plain");
+    };
+    for (const Param& param : analysis_.params) {
+      if (!is_matrix(param)) continue;
+      const std::vector<std::string> roles = roles_of(param);
+      const CheckpointPath named = checkpoint_path(adapter_, param.path);
+      const size_t stars = static_cast<size_t>(std::ranges::count(param.path, '*'));
+      std::vector<int64_t> values(stars, 0);
+      const std::vector<int64_t> one = {0};
+      size_t differing = 0;
+      std::string first;
+      for (int64_t layer : param.group >= 0 ? tree_.groups[param.group].layers : one) {
+        if (param.group >= 0 && stars) values[0] = layer;
+        const std::string path = with_indices(named.path, values);
+        const spec::QuantScheme* ours = declared_for(*declared_, param, roles, path, values).scheme;
+        const spec::QuantScheme* theirs = declared_for(other, param, roles, path, values).scheme;
+        if (ours == theirs) continue;
+        if (differing++ == 0)
+          first = path + ": " + name(ours) + " by " + out_.declared_origin + ", " + name(theirs) +
+                  " by hf_quant_config.json";
+      }
+      if (differing && out_.disagreements.size() < 20)
+        out_.disagreements.push_back(
+            "declared twice: " + first +
+            (differing > 1 ? ", and so in " + std::to_string(differing - 1) + " more layers" : ""));
+    }
   }
 
   std::vector<std::string> roles_of(const Param& param) {
@@ -155,11 +211,15 @@ class Storer {
 
   static bool is_matrix(const Param& param) { return param.name == "weight" && param.base_axes.size() == 2; }
 
-  bool in_scope(const spec::QuantScheme& scheme, const Param& param, const std::vector<std::string>& roles) {
+  // A declaration that names the very module speaks for it whatever its role.
+  bool in_scope(const spec::QuantScheme& scheme, const Param& param, const std::vector<std::string>& roles,
+                bool named) {
     const auto holds = [](const std::vector<std::string>& list, const std::string& name) {
       return std::ranges::find(list, name) != list.end();
     };
-    if (!is_matrix(param) || !holds(scheme.ops, param.op)) return false;
+    if (!is_matrix(param)) return false;
+    if (named) return true;
+    if (!holds(scheme.ops, param.op)) return false;
     if (!scheme.roles.empty() &&
         !std::ranges::any_of(roles, [&](const std::string& role) { return holds(scheme.roles, role); }))
       return false;
@@ -190,20 +250,19 @@ class Storer {
       at = row.at;
     }
     if (choice_.absent.contains(param.apart)) return;
-    if (method == "declared") {
-      scheme = declared_;
-    } else if (method != "none") {
-      Result<const spec::QuantScheme*> named = tree_.library->quant(method, at);
-      if (!named) {
-        for (const base::Diagnostic& fault : named.faults()) add(fault);
+    const bool by_declaration = gguf_ || method == "declared";
+    if (!by_declaration && method != "none") {
+      Result<const spec::QuantScheme*> stated = tree_.library->quant(method, at);
+      if (!stated) {
+        for (const base::Diagnostic& fault : stated.faults()) add(fault);
         return;
       }
-      scheme = *named;
+      scheme = *stated;
     }
     if (said && !said->empty() && !knows(scheme, *said, method, at)) return;
-    if (scheme && !in_scope(*scheme, param, roles)) scheme = nullptr;
+    if (scheme && !in_scope(*scheme, param, roles, false)) scheme = nullptr;
 
-    if (!few_enough(param, scheme ? scheme->tensors.size() : 1)) return;
+    if (!few_enough(param, scheme || by_declaration ? 6 : 1)) return;
 
     // Index sets of the path's stars: the layers, then the copies from the outside in.
     std::vector<std::vector<int64_t>> indices;
@@ -229,42 +288,206 @@ class Storer {
       counts.pop_back();
     }
 
-    // The ignore list may leave some layers plain.
-    std::vector<int64_t> plain_layers, quantised_layers;
-    if (scheme) {
-      const IgnoreList& ignored = ignore_list_of(*scheme);
-      if (!ignored.empty()) {
-        std::vector<int64_t> values(indices.size(), 0);
-        const size_t layers = param.group >= 0 ? indices[0].size() : 1;
-        for (size_t l = 0; l < layers; ++l) {
-          if (param.group >= 0) values[0] = indices[0][l];
-          const bool hit = ignored.hits(with_indices(named.path, values)) ||
-                           ignored.hits(with_indices(param.path, values));
-          (hit ? plain_layers : quantised_layers).push_back(param.group >= 0 ? indices[0][l] : 0);
-        }
-      } else if (param.group >= 0) {
-        quantised_layers = indices[0];
-      } else {
-        quantised_layers = {0};
+    if (by_declaration && is_matrix(param))
+      out_.by_declaration.push_back(
+          {i, named.path, plain_name(param, named).substr(named.path.size()), stack});
+
+    const auto format_of = [&](const std::vector<int64_t>& values) -> Format {
+      const std::string path = with_indices(named.path, values);
+      if (by_declaration) {
+        // A module's bias stands under the same path.
+        if (!is_matrix(param)) return {};
+        if (const SeenFormat* seen = seen_at(named.path, values)) return of_seen(*seen);
+        if (declared_) return declared_for(*declared_, param, roles, path, values);
+        if (told_.schemes.empty() || !in_scope(*told_.schemes[0], param, roles, false)) return {};
+        return {told_.schemes[0], told_.numbers.get(), nullptr};
+      }
+      if (!scheme) return {};
+      const IgnoreList& ignored = ignore_list_of(*scheme, declaration_);
+      if (!ignored.empty() && (ignored.hits(path) || ignored.hits(with_indices(param.path, values))))
+        return {};
+      return {scheme, declaration_, nullptr};
+    };
+    const size_t layer_axes = param.group >= 0 ? 1 : 0;
+    // Do copies differ? Then each is asked; otherwise the first stands for all, and the last is asked too.
+    const bool has_copies = indices.size() > layer_axes;
+    std::string container = named.path;
+    size_t star = std::string::npos;
+    for (size_t n = 0; n <= layer_axes; ++n)
+      star = container.find('*', star == std::string::npos ? 0 : star + 1);
+    container = star == std::string::npos ? std::string() : container.substr(0, star + 1);
+    std::vector<int64_t> values(indices.size(), 0);
+    if (has_copies) (void)format_of(values);  // reads the lists that are asked next
+    const bool apart = has_copies && tells_copies_apart(scheme, by_declaration, named.path, container);
+
+    struct Rectangle {
+      Format format;
+      std::vector<int64_t> layers, copies;
+    };
+    std::vector<Rectangle> rectangles;
+    const std::vector<int64_t> none = {0};
+    const std::vector<int64_t>& layers = param.group >= 0 ? indices[0] : none;
+    const std::vector<int64_t>& copies = has_copies ? indices[layer_axes] : none;
+    for (int64_t layer : layers) {
+      if (param.group >= 0) values[0] = layer;
+      std::vector<std::pair<Format, std::vector<int64_t>>> by_format;
+      const auto ask = [&](int64_t copy) {
+        if (has_copies) values[layer_axes] = copy;
+        const Format format = format_of(values);
+        auto it = std::ranges::find(by_format, format, &std::pair<Format, std::vector<int64_t>>::first);
+        if (it == by_format.end()) it = by_format.insert(by_format.end(), {format, {}});
+        it->second.push_back(copy);
+      };
+      if (!copies.empty() && !apart) {
+        ask(copies.front());
+        if (copies.size() > 1) ask(copies.back());
+        if (by_format.size() == 1)
+          by_format[0].second = copies;
+        else
+          by_format.clear();
+      }
+      if (by_format.empty())
+        for (int64_t copy : copies) ask(copy);
+      for (auto& [format, alike] : by_format) {
+        auto it = std::ranges::find_if(rectangles, [&](const Rectangle& rectangle) {
+          return rectangle.format == format && rectangle.copies == alike;
+        });
+        if (it == rectangles.end()) it = rectangles.insert(rectangles.end(), {format, {}, alike});
+        it->layers.push_back(layer);
       }
     }
-    const bool split = !plain_layers.empty() && !quantised_layers.empty();
-    const auto part = [&](const std::vector<int64_t>& layers, const spec::QuantScheme* of) {
+    if (rectangles.empty()) rectangles.push_back({{}, {}, {}});
+    // Quantised parts first.
+    std::ranges::stable_sort(rectangles, {},
+                             [](const Rectangle& rectangle) { return !rectangle.format.scheme; });
+    for (const Rectangle& rectangle : rectangles) {
       std::vector<std::vector<int64_t>> own = indices;
       std::vector<Expr> own_counts = counts;
-      if (split) {
-        own[0] = layers;
-        own_counts[0] = analysis_.pool->constant(static_cast<base::Int128>(layers.size()));
+      const auto narrow = [&](size_t axis, const std::vector<int64_t>& part) {
+        if (axis >= own.size() || own[axis].size() == part.size()) return;
+        own[axis] = part;
+        own_counts[axis] = analysis_.pool->constant(static_cast<base::Int128>(part.size()));
+      };
+      if (param.group >= 0) narrow(0, rectangle.layers);
+      if (has_copies) narrow(layer_axes, rectangle.copies);
+      if (rectangle.format.scheme) {
+        add_quantised(i, param, rectangle.format, named, own, own_counts, stack,
+                      by_declaration ? nullptr : said);
+        continue;
       }
-      of ? add_quantised(i, param, *of, named, own, own_counts, stack, said)
-         : add_plain(i, param, named, own, own_counts, stack, dtype);
-    };
-    if (!scheme || quantised_layers.empty()) {
-      part(indices.empty() ? std::vector<int64_t>{} : indices[0], nullptr);
-    } else {
-      part(quantised_layers, scheme);
-      if (split) part(plain_layers, nullptr);
+      add_plain(i, param, named, own, own_counts, stack, dtype);
+      if (by_declaration && is_matrix(param)) add_companions(i, param, named, own, own_counts);
     }
+  }
+
+  // Scalars that a declared scheme may put beside weights that it leaves plain: an FP8 cache's.
+  void add_companions(size_t i, const Param& param, const CheckpointPath& named,
+                      const std::vector<std::vector<int64_t>>& indices, const std::vector<Expr>& counts) {
+    if (!declared_) return;
+    std::set<std::string> added;
+    for (const spec::QuantScheme* scheme : declared_->schemes())
+      for (const spec::StoredPattern& pattern : scheme->tensors) {
+        if (!pattern.plain || !pattern.scalar || pattern.dtypes.empty() || !pattern.dtypes[0]) continue;
+        if (std::ranges::find(pattern.modules, param.path.substr(param.path.rfind('.') + 1)) ==
+            pattern.modules.end())
+          continue;
+        StoredTensor tensor = common(param, indices);
+        tensor.name = named.path + pattern.suffix;
+        if (!added.insert(tensor.name).second) continue;
+        tensor.scheme = scheme->name;
+        tensor.dtypes = {*pattern.dtypes[0]};
+        tensor.dtype = tensor.dtypes[0];
+        tensor.main = false;
+        tensor.optional = true;
+        tensor.scalar = true;
+        push(std::move(tensor), i, counts);
+      }
+  }
+
+  // A scheme with where its numbers stand.
+  struct Format {
+    const spec::QuantScheme* scheme = nullptr;
+    const base::Json* numbers = nullptr;
+    const SeenFormat* seen = nullptr;
+    bool operator==(const Format& other) const {
+      if (!scheme && !other.scheme) return true;
+      return scheme == other.scheme && numbers == other.numbers &&
+             (seen == other.seen || (seen && other.seen && *seen == *other.seen));
+    }
+  };
+
+  const SeenFormat* seen_at(const std::string& path, const std::vector<int64_t>& values) const {
+    const auto module = choice_.seen.find(path);
+    if (module == choice_.seen.end()) return nullptr;
+    auto it = module->second.find({});
+    if (it == module->second.end()) it = module->second.find(values);
+    return it == module->second.end() ? nullptr : &it->second;
+  }
+
+  Format of_seen(const SeenFormat& seen) const {
+    if (seen.scheme == "none") return {nullptr, nullptr, &seen};
+    const auto it = tree_.library->quants().find(seen.scheme);
+    if (it == tree_.library->quants().end()) return {};
+    return {&it->second, nullptr, &seen};
+  }
+
+  Format declared_for(const Declaration& declaration, const Param& param,
+                      const std::vector<std::string>& roles, const std::string& path,
+                      const std::vector<int64_t>& values) {
+    if (!is_matrix(param)) return {};
+    const std::string spec_path = with_indices(param.path, values);
+    const Declaration::Found found = declaration.find(path, spec_path, param.op, faults_);
+    if (!found.format) return {};
+    for (const spec::QuantScheme* scheme : found.format->schemes) {
+      const spec::QuantScheme* used = in_place_of(scheme);
+      if (!in_scope(*used, param, roles, found.exact)) continue;
+      if (found.format->ignorable) {
+        const IgnoreList& ignored = ignore_list_of(*used, found.format->numbers.get());
+        if (!ignored.empty() && (ignored.hits(path) || ignored.hits(spec_path))) return {};
+      }
+      return {used, found.format->numbers.get(), nullptr};
+    }
+    return {};
+  }
+
+  // The model's own spelling of a scheme.
+  const spec::QuantScheme* in_place_of(const spec::QuantScheme* scheme) const {
+    for (const auto& [from, to] : model_.quant.schemes)
+      if (from == scheme->name)
+        if (const auto it = tree_.library->quants().find(to); it != tree_.library->quants().end())
+          return &it->second;
+    return scheme;
+  }
+
+  bool tells_copies_apart(const spec::QuantScheme* scheme, bool by_declaration, const std::string& path,
+                          const std::string& container) {
+    if (by_declaration) {
+      const auto module = choice_.seen.find(path);
+      if (module != choice_.seen.end() && !module->second.contains({})) return true;
+      if (declared_ && declared_->tells_copies_apart(container)) return true;
+    }
+    const auto by_list = [&](const spec::QuantScheme& of, const base::Json* declaration) {
+      const IgnoreList& ignored = ignore_list_of(of, declaration);
+      return containers_of(ignored).contains(container) ||
+             std::ranges::any_of(ignored.patterns(), [&](const std::string& pattern) {
+               return internal::pattern_tells_copies_apart(pattern, container);
+             });
+    };
+    if (scheme) return by_list(*scheme, declaration_);
+    return std::ranges::any_of(ignores_, [&](const auto& row) {
+      return containers_of(row.second).contains(container) ||
+             std::ranges::any_of(row.second.patterns(), [&](const std::string& pattern) {
+               return internal::pattern_tells_copies_apart(pattern, container);
+             });
+    });
+  }
+
+  const std::set<std::string>& containers_of(const IgnoreList& list) {
+    const auto it = containers_.find(&list);
+    if (it != containers_.end()) return it->second;
+    std::set<std::string> out;
+    for (const std::string& name : list.exact()) internal::add_containers(name, out);
+    return containers_.emplace(&list, std::move(out)).first->second;
   }
 
   // Counted before any index is written down: what a spec asks for must not decide how much memory that takes.
@@ -302,11 +525,12 @@ class Storer {
     return true;
   }
 
-  const IgnoreList& ignore_list_of(const spec::QuantScheme& scheme) {
-    const auto it = ignores_.find(scheme.name);
+  const IgnoreList& ignore_list_of(const spec::QuantScheme& scheme, const base::Json* declaration) {
+    const std::pair<std::string, const base::Json*> key = {scheme.name, declaration};
+    const auto it = ignores_.find(key);
     if (it != ignores_.end()) return it->second;
     std::vector<std::string> entries;
-    if (declaration_) entries = spec::ignore_list(scheme, *declaration_);
+    if (declaration) entries = spec::ignore_list(scheme, *declaration);
     // Each pattern is tried on each layer of each weight.
     const auto patterns = std::ranges::count_if(entries, [](const std::string& entry) {
       return entry.starts_with("re:") || entry.find_first_of("*?") != std::string::npos;
@@ -317,7 +541,7 @@ class Storer {
                    "at most 1,000"));
       entries.clear();
     }
-    return ignores_.emplace(scheme.name, IgnoreList(entries, scheme.ignore_by_component)).first->second;
+    return ignores_.emplace(key, IgnoreList(entries, scheme.ignore_match)).first->second;
   }
 
   void push(StoredTensor tensor, size_t param, const std::vector<Expr>& counts) {
@@ -344,26 +568,31 @@ class Storer {
     return tensor;
   }
 
+  // A stacked weight drops the word 'weight': experts.gate_up_proj; its bias is joined as the adapter says.
+  static std::string plain_name(const Param& param, const CheckpointPath& named) {
+    if (param.name.empty() || (named.stacked && named.join != "." && param.name == "weight"))
+      return named.path;
+    return named.path + named.join + param.name;
+  }
+
   void add_plain(size_t i, const Param& param, const CheckpointPath& named,
                  const std::vector<std::vector<int64_t>>& indices, const std::vector<Expr>& counts,
                  Expr stack, std::optional<Dtype> dtype) {
     StoredTensor tensor = common(param, indices);
-    // A stacked weight drops the word 'weight': experts.gate_up_proj; its bias is joined as the adapter says.
-    tensor.name = param.name.empty() || (named.stacked && named.join != "." && param.name == "weight")
-                      ? named.path
-                      : named.path + named.join + param.name;
+    tensor.name = plain_name(param, named);
     tensor.scheme = "none";
     tensor.dtypes = {dtype.value_or(out_.plain_dtype)};
+    if (gguf_) tensor.dtypes = {Dtype::kF32, Dtype::kF16, Dtype::kBF16};
     tensor.dtype = tensor.dtypes[0];
     if (stack) tensor.shape.push_back(stack);
     tensor.shape.insert(tensor.shape.end(), param.base_axes.begin(), param.base_axes.end());
     push(std::move(tensor), i, counts);
   }
 
-  void add_quantised(size_t i, const Param& param, const spec::QuantScheme& scheme,
-                     const CheckpointPath& named, const std::vector<std::vector<int64_t>>& indices,
-                     const std::vector<Expr>& counts, Expr stack,
-                     const std::vector<std::pair<std::string, std::string>>* said) {
+  void add_quantised(size_t i, const Param& param, const Format& format, const CheckpointPath& named,
+                     const std::vector<std::vector<int64_t>>& indices, const std::vector<Expr>& counts,
+                     Expr stack, const std::vector<std::pair<std::string, std::string>>* said) {
+    const spec::QuantScheme& scheme = *format.scheme;
     expr::ExprPool& pool = *analysis_.pool;
     std::vector<std::pair<std::string, Expr>> names = {{"out", param.base_axes[0]},
                                                        {"in", param.base_axes[1]}};
@@ -372,10 +601,22 @@ class Storer {
       if (said)
         for (const auto& [key, text] : *said)
           if (key == row.name || key == row.key) value = std::atoll(text.c_str());
-      const bool stated = value.has_value();
-      if (!value) value = declared_number(row.key);
-      if (!value) value = declared_number(row.key_or);
-      if (!value && row.has_fallback) value = row.fallback;
+      std::string origin = value ? "quant_context of the spec" : std::string();
+      if (format.seen)
+        for (const auto& [key, number] : format.seen->params)
+          if (key == row.name) {
+            value = number;
+            origin = "the shapes of the checkpoint's tensors";
+          }
+      for (const std::string& key : {row.key, row.key_or})
+        if (!value) {
+          value = declared_number(format.numbers, key);
+          if (value) origin = out_.declared_origin + "." + key;
+        }
+      if (!value && row.has_fallback) {
+        value = row.fallback;
+        origin = "default of scheme " + scheme.name;
+      }
       if (!value) {
         fail(model_.at,
              "quant scheme '" + scheme.name + "' needs '" + row.key + "', which the declaration lacks",
@@ -383,8 +624,8 @@ class Storer {
         return;
       }
       for (const std::string& key : {row.key, row.key_or})
-        if (declaration_ && !key.empty() && !declared_number(key))
-          if (const std::optional<std::string> text = spec::declared_text(*declaration_, key)) {
+        if (format.numbers && !key.empty() && !declared_number(format.numbers, key))
+          if (const std::optional<std::string> text = spec::declared_text(*format.numbers, key)) {
             fail(model_.at, out_.declared_origin + "." + key + " is " + text->substr(0, 80),
                  "a whole number, as scheme '" + scheme.name + "' reads it");
             return;
@@ -396,20 +637,24 @@ class Storer {
              "a whole number, at least " + std::to_string(row.least));
         return;
       }
-      names.emplace_back(row.name, scheme_number(scheme, row, *value, stated));
+      names.emplace_back(row.name, scheme_number(scheme, row, *value, origin));
     }
     for (const spec::StoredPattern& pattern : scheme.tensors) {
       StoredTensor tensor = common(param, indices);
       tensor.name = named.path + pattern.suffix;
       tensor.scheme = scheme.name;
-      tensor.dtypes = pattern.dtypes.empty() ? std::vector<Dtype>{out_.plain_dtype} : pattern.dtypes;
+      for (const std::optional<Dtype>& own : pattern.dtypes) {
+        const Dtype allowed = own.value_or(out_.plain_dtype);
+        if (std::ranges::find(tensor.dtypes, allowed) == tensor.dtypes.end())
+          tensor.dtypes.push_back(allowed);
+      }
       tensor.dtype = tensor.dtypes[0];
+      if (pattern.main) tensor.weight_elements = stack ? param.base_elements * stack : param.base_elements;
       if (!pattern.main && model_.quant.scale_dtype &&
           std::ranges::find(tensor.dtypes, *model_.quant.scale_dtype) != tensor.dtypes.end())
         tensor.dtype = *model_.quant.scale_dtype;
       tensor.main = pattern.main;
       tensor.optional = tensor.optional || pattern.optional;
-      tensor.count_as = pattern.count_as;
       tensor.scalar = pattern.scalar;
       tensor.variable = pattern.variable;
       if (!pattern.modules.empty() &&
@@ -421,7 +666,7 @@ class Storer {
             return other.path == param.path && other.name == "bias";
           }))
         continue;
-      if (stack) tensor.shape.push_back(stack);
+      if (stack && !pattern.alone) tensor.shape.push_back(stack);
       for (const expr::Formula& axis : pattern.shape) {
         const Expr value = axis.instantiate(pool, [&](std::string_view name) -> std::optional<Expr> {
           for (const auto& [key, number] : names)
@@ -443,44 +688,30 @@ class Storer {
   }
 
   // A number of the declaration: a symbol of its own in formulas, so that the trace can say where it came
-  // from.
+  // from. Modules may have different numbers under one scheme; each but the first has its value in its name.
   Expr scheme_number(const spec::QuantScheme& scheme, const spec::QuantParam& row, int64_t value,
-                     bool stated) {
+                     const std::string& origin) {
     if (analysis_.binding.dims == Dims::kNumbers) return analysis_.pool->constant(value);
-    // Roles may state different numbers for one scheme; each has a name.
-    const std::string name = scheme.name + "." + row.name + (stated ? "_" + std::to_string(value) : "");
-    if (std::ranges::none_of(out_.scheme_values,
-                             [&](const SymbolValue& known) { return known.name == name; })) {
-      const bool declared = declared_number(row.key) || declared_number(row.key_or);
-      const std::string key = declared_number(row.key) ? row.key : row.key_or;
-      out_.scheme_values.push_back({name,
-                                    {value, 1},
-                                    stated     ? "quant_context of the spec"
-                                    : declared ? out_.declared_origin + "." + key
-                                               : "default of scheme " + scheme.name});
-    }
+    std::string name = scheme.name + "." + row.name;
+    const auto known = [&] {
+      return std::ranges::find_if(out_.scheme_values, [&](const SymbolValue& v) { return v.name == name; });
+    };
+    if (const auto it = known(); it != out_.scheme_values.end() && !(it->value == expr::Rational{value, 1}))
+      name += "_" + (value < 0 ? "minus_" + std::to_string(-value) : std::to_string(value));
+    if (known() == out_.scheme_values.end()) out_.scheme_values.push_back({name, {value, 1}, origin});
     return analysis_.pool->symbol(name, {expr::Rational{std::min<int64_t>(value, 1), 1}, std::nullopt});
   }
 
-  std::optional<int64_t> declared_number(const std::string& key) {
-    if (!declaration_ || key.empty()) return std::nullopt;
-    const base::Json* at = declaration_;
-    for (const std::string& part : split_path(key)) {
-      if (at->is_object() && at->contains(part))
-        at = &(*at)[part];
-      else if (at->is_array() && part.size() < 6 &&
-               part.find_first_not_of("0123456789") == std::string::npos && std::stoul(part) < at->size())
-        at = &(*at)[std::stoul(part)];
-      else
-        return std::nullopt;
-    }
-    return at->is_number_integer() ? std::optional<int64_t>(at->get<int64_t>()) : std::nullopt;
+  static std::optional<int64_t> declared_number(const base::Json* numbers, const std::string& key) {
+    if (!numbers || key.empty()) return std::nullopt;
+    const base::Json* at = spec::lookup_in(*numbers)(key);
+    return at && at->is_number_integer() ? std::optional<int64_t>(at->get<int64_t>()) : std::nullopt;
   }
 
-  void add_buffer(const spec::BufferDecl& buffer) {
+  void add_buffer(const spec::BufferDecl& buffer, bool of_adapter) {
     StoredTensor tensor;
     tensor.module = buffer.path;
-    tensor.name = checkpoint_path(adapter_, buffer.path).path;
+    tensor.name = buffer.name.empty() ? checkpoint_path(adapter_, buffer.path).path : buffer.name;
     tensor.scheme = "none";
     tensor.role = "buffer";
     tensor.dtypes = buffer.dtypes;
@@ -504,6 +735,7 @@ class Storer {
     for (const expr::Formula& axis : buffer.shape) {
       const Expr value =
           axis.instantiate(*analysis_.pool, [&](std::string_view name) { return analysis_.dim(name); });
+      if (value.is_error() && of_adapter) return;
       if (value.is_error()) {
         fail(buffer.at,
              "the shape of buffer '" + buffer.path + "' cannot be evaluated: " + value.error_text(),
@@ -532,11 +764,14 @@ class Storer {
   const spec::Model& model_;
   const StorageChoice& choice_;
   const spec::Adapter* adapter_ = nullptr;
-  const spec::QuantScheme* declared_ = nullptr;
+  std::optional<Declaration> declared_;
+  DeclaredFormat told_;  // of a checkpoint that declares nothing
   const base::Json* declaration_ = nullptr;
-  std::map<std::string, IgnoreList> ignores_;
+  std::map<std::pair<std::string, const base::Json*>, IgnoreList> ignores_;
+  std::map<const IgnoreList*, std::set<std::string>> containers_;
   std::vector<bool> overridden_;
   int64_t stored_ = 0;
+  bool gguf_ = false;  // a file whose every tensor has a type of its own
   Storage out_;
   Faults faults_;
 };
@@ -556,7 +791,8 @@ Expr StoredTensor::bytes() const {
 namespace {
 
 Expr width(const Analysis& analysis, Dtype dtype, const std::string& symbol) {
-  const std::optional<expr::Rational> bytes = expr::make_rational(base::dtype_bits(dtype), 8);
+  const std::optional<expr::Rational> bytes =
+      expr::make_rational(base::dtype_block(dtype).bytes, base::dtype_block(dtype).elements);
   if (analysis.binding.dims == Dims::kNumbers) return analysis.pool->constant(*bytes);
   return analysis.pool->symbol(symbol, {bytes, std::nullopt}, bytes->is_integer());
 }

@@ -2,9 +2,10 @@
 // meet.
 //
 // Format   The model's quant_context chooses a scheme per role, with overrides; "declared" means what the
-//          checkpoint's own quantization declaration says. A module on the declaration's ignore list stays plain.
+//          checkpoint's own quantization declaration says of the module, or its tensors where they are known and say
+//          otherwise. A module on the declaration's ignore list stays plain.
 // Tensors  One row per stored tensor of each distinct layer group, named as the checkpoint names it with '*' for
-//          layer and expert indices. Where an ignore list splits a group's layers, each part is a row.
+//          layer and expert indices. Where a declaration splits a group's layers or copies, each part is a row.
 // Units    Bytes of data, without headers; exact.
 // Errors   At the spec's line: an unknown scheme, an override that hits nothing, a shape that does not
 // divide. Source   specs/quant/*.yaml, each with its own.
@@ -14,6 +15,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "analysis/walk.h"
@@ -21,6 +23,17 @@
 #include "spec/library.h"
 
 namespace archlight::analysis {
+
+// How a module's tensors show it to be stored: a scheme and its numbers, or "none".
+struct SeenFormat {
+  std::string scheme;
+  std::vector<std::pair<std::string, int64_t>> params;
+
+  bool operator==(const SeenFormat&) const = default;
+  bool operator<(const SeenFormat& other) const {
+    return std::tie(scheme, params) < std::tie(other.scheme, other.params);
+  }
+};
 
 // What only the files can tell, with the spec's own expectation as the default.
 struct StorageChoice {
@@ -30,6 +43,10 @@ struct StorageChoice {
   std::string scheme;                               // of a checkpoint that declares none, as its files tell
   std::set<std::string> absent;  // optional parts of the model, by their name of `apart`, that are not stored
   std::string adapter;           // whose names the files have; the model's first when empty
+  // Where tensors are known and the declaration says otherwise, or nothing: by stored module path, and then by the
+  // indices of its stars, or for all of them under no index. Only of weights whose method is `declared`.
+  std::map<std::string, std::map<std::vector<int64_t>, SeenFormat>> seen;
+  bool tensors_decide = false;  // a declaration that names no known scheme is no fault
 
   bool operator==(const StorageChoice&) const = default;
 };
@@ -44,10 +61,10 @@ struct StoredTensor {
   Shape shape;
   bool optional = false;  // may be absent; absent unless the choice says present
   bool tied = false;
-  bool main = true;       // the weight itself rather than a scale beside it
-  int count_as = 1;       // how often the hub's element total counts one element
-  bool scalar = false;    // 0-d
-  bool variable = false;  // of a length that only the file knows; counts as nothing here
+  bool main = true;            // the weight itself rather than a scale beside it
+  expr::Expr weight_elements;  // of the weight that a main tensor stores: packed words hold several
+  bool scalar = false;         // 0-d
+  bool variable = false;       // of a length that only the file knows; counts as nothing here
   std::string role, apart;
   std::vector<std::vector<int64_t>> indices;  // per '*', the values it takes
   expr::Expr width;                           // bytes of one element
@@ -63,6 +80,14 @@ expr::Expr width_of(const Analysis& analysis, base::Dtype dtype);
 // The same for an element of the cache, whose type has an origin of its own: the symbol bytes_kv.
 expr::Expr kv_width_of(const Analysis& analysis, base::Dtype dtype);
 
+// A matrix whose method is `declared`: what its tensors are called, so that they can be asked.
+struct DeclaredModule {
+  size_t param = 0;          // index into Analysis::params
+  std::string path;          // in the checkpoint, '*' for indices
+  std::string plain_suffix;  // what follows the path in the plain weight's name
+  expr::Expr stack;          // copies in one tensor; none otherwise
+};
+
 struct Storage {
   base::Dtype plain_dtype = base::Dtype::kBF16;
   std::string plain_dtype_origin;
@@ -71,6 +96,10 @@ struct Storage {
   std::vector<SymbolValue> scheme_values;  // numbers of the declaration that formulas name
   std::set<std::string> absent;            // parts that are not stored: see StorageChoice
   std::vector<StoredTensor> tensors;
+  std::vector<DeclaredModule> by_declaration;
+  // Where the checkpoint declares its storage twice and differently, or in words that are not known though its tensors
+  // are: a sentence for each.
+  std::vector<std::string> disagreements;
   // By index into Analysis::params: the rows that store it, for read traffic.
   std::vector<std::vector<size_t>> of_param;
 };

@@ -84,9 +84,10 @@ void print_text(const Session& session, std::ostream& out) {
   if (!report.comparisons.empty()) {
     std::vector<std::vector<std::string>> rows;
     for (const guard::Comparison& row : report.comparisons)
-      rows.push_back({row.what, base::with_commas(row.ours), base::with_commas(row.published),
-                      row.equal() ? "equal" : "DIFFERS by " + base::with_commas(row.ours - row.published),
-                      row.published_source});
+      rows.push_back(
+          {row.what, base::with_commas(row.ours), base::with_commas(row.published),
+           row.equal() ? row.outcome() : "DIFFERS by " + base::with_commas(row.ours - row.published),
+           row.published_source});
     out << "Reconciled with what was published\n"
         << table({"", ">spec", ">published", "", "source"}, rows, "  ") << "\n";
   }

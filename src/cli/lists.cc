@@ -178,9 +178,9 @@ int quants(const Options& options, std::ostream& out, std::ostream& err) {
     for (const spec::StoredPattern& pattern : scheme.tensors) {
       std::string shape, dtypes;
       for (const expr::Formula& axis : pattern.shape) shape += (shape.empty() ? "" : ", ") + axis.text();
-      for (base::Dtype dtype : pattern.dtypes)
-        dtypes += (dtypes.empty() ? "" : "|") + std::string(base::dtype_name(dtype));
-      if (dtypes.empty()) dtypes = "model dtype";
+      for (const std::optional<base::Dtype>& dtype : pattern.dtypes)
+        dtypes +=
+            (dtypes.empty() ? "" : "|") + (dtype ? std::string(base::dtype_name(*dtype)) : "model dtype");
       tensors.push_back({{"suffix", pattern.suffix},
                          {"dtype", dtypes},
                          {"shape", pattern.variable ? "known to the file" : "[" + shape + "]"},

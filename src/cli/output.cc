@@ -54,6 +54,7 @@ Json evidence_json(const Session& session) {
                                   {"ours_" + row.unit, json_value({row.ours, 1})},
                                   {"published_" + row.unit, json_value({row.published, 1})},
                                   {"published_source", row.published_source},
+                                  {"rules", row.rules},
                                   {"equal", row.equal()}});
   out["guards"] = Json::array();
   for (const guard::GuardRun& row : report.guards) {

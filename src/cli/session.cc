@@ -1,6 +1,7 @@
 #include "cli/session.h"
 
 #include <algorithm>
+#include <set>
 
 #include "base/file.h"
 #include "base/yaml.h"
@@ -36,6 +37,17 @@ Result<std::shared_ptr<const Session>> open_session(const std::string& model, co
   Result<truth::Truth> truth = truth::open_truth(model, open);
   if (!truth) return truth.faults();
   session->truth = std::move(*truth);
+  std::string adapter;
+  if (session->truth.gguf) {
+    std::set<std::string> names;
+    for (size_t i = 0; i < session->truth.tensors.size(); ++i) names.emplace(session->truth.tensors.name(i));
+    Result<spec::GgufConfig> config =
+        spec::config_of_gguf(session->library->gguf(), *session->truth.gguf, names, model);
+    if (!config) return config.faults();
+    session->truth.config = config->config;
+    session->truth.quant_config = nullptr;
+    adapter = config->adapter;
+  }
   if (!session->truth.config) {
     base::Diagnostic fault = base::fault_at(
         {},
@@ -52,6 +64,7 @@ Result<std::shared_ptr<const Session>> open_session(const std::string& model, co
   }
   Result<spec::Binding> binding = spec::bind(**spec, session->truth.config, session->truth.quant_config);
   if (!binding) return binding.faults();
+  binding->adapter = adapter;
   if (base::Faults faults = session->library->check_values(*binding); !faults.empty()) return faults;
   session->binding = std::make_shared<const spec::Binding>(std::move(*binding));
   session->report = guard::verify(session->library, session->binding, session->truth, options.input,

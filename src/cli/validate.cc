@@ -115,7 +115,8 @@ int validate(const std::string& target, const Options& options, std::ostream& ou
   out << table({"guard", ">checks", ""}, rows, "  ");
   for (const guard::Comparison& row : report.comparisons)
     out << "  " << row.what << ": " << base::with_commas(row.ours) << " by the spec, "
-        << base::with_commas(row.published) << " published (" << row.published_source << ")\n";
+        << base::with_commas(row.published) << " published (" << row.published_source << ")"
+        << (row.rules.empty() ? std::string() : ": " + row.outcome()) << "\n";
   for (const std::string& remark : report.remarks) out << "  note: " << remark << "\n";
   for (const std::string& note : session.truth.notes) out << "  record: " << note << "\n";
   print_faults(err, report.faults);

@@ -6,40 +6,139 @@
 
 namespace archlight::guard {
 
+using analysis::StoredTensor;
 using base::Int128;
+using spec::CountRule;
 
-Int128 counted_elements(const analysis::StoredTensor& tensor) {
-  if (tensor.scalar) return 0;
-  return (tensor.elements() * tensor.count).integer().value_or(0) * tensor.count_as;
+namespace {
+
+bool fits(const CountRule& rule, const StoredTensor& tensor) {
+  const auto holds = [](const std::optional<bool>& wanted, bool is) { return !wanted || *wanted == is; };
+  const auto listed = [](const std::vector<std::string>& list, const std::string& name) {
+    return list.empty() || std::ranges::find(list, name) != list.end();
+  };
+  return holds(rule.scalar, tensor.scalar) && holds(rule.main, tensor.main) &&
+         holds(rule.tied, tensor.tied) && holds(rule.buffer, tensor.role == "buffer") &&
+         (!rule.dtype || *rule.dtype == tensor.dtype) && listed(rule.schemes, tensor.scheme) &&
+         listed(rule.names, tensor.name.substr(tensor.name.rfind('.') + 1));
 }
 
-std::vector<std::set<std::string>> combinations_for(const analysis::Storage& storage, Int128 recorded) {
+// What stands or falls together: tensors of one stored name that may be absent, or of one suffix whose dtype decides.
+struct Open {
+  std::vector<std::string> names;
+  bool optional = false;
+  std::vector<std::pair<std::optional<base::Dtype>, Int128>> ways;  // a dtype, and what it counts
+};
+
+}  // namespace
+
+Int128 counted_elements(const StoredTensor& tensor, const spec::Counting& counting,
+                        const spec::CountList* alternative, const CountRule** rule) {
+  const CountRule* found = nullptr;
+  for (const std::vector<CountRule>* rules : {alternative ? &alternative->rules : nullptr, &counting.rules})
+    if (rules && !found)
+      if (const auto it =
+              std::ranges::find_if(*rules, [&](const CountRule& row) { return fits(row, tensor); });
+          it != rules->end())
+        found = &*it;
+  if (rule) *rule = found;
+  if (!found) return (tensor.elements() * tensor.count).integer().value_or(0);
+  if (found->logical) {
+    const expr::Expr own = tensor.weight_elements ? tensor.weight_elements : tensor.elements();
+    return (own * tensor.count).integer().value_or(0);
+  }
+  return (tensor.elements() * tensor.count).integer().value_or(0) * found->times;
+}
+
+std::vector<Combination> combinations_for(const analysis::Storage& storage, const spec::Counting& counting,
+                                          const spec::CountList* alternative, Int128 recorded) {
+  const auto count = [&](const StoredTensor& tensor, std::optional<base::Dtype> dtype) {
+    if (!dtype) return counted_elements(tensor, counting, alternative);
+    StoredTensor with = tensor;
+    with.dtype = *dtype;
+    return counted_elements(with, counting, alternative);
+  };
   Int128 fixed = 0;
-  std::vector<std::pair<std::string, Int128>> optional;  // by stored name: its rows stand or fall together
-  for (const analysis::StoredTensor& tensor : storage.tensors) {
-    if (!tensor.optional) {
-      fixed += counted_elements(tensor);
+  std::vector<Open> open;
+  for (const StoredTensor& tensor : storage.tensors) {
+    const bool repeats = tensor.tied && alternative && alternative->repeats_tied;
+    if (tensor.optional && !repeats) {
+      auto it = std::ranges::find_if(
+          open, [&](const Open& row) { return row.optional && row.names[0] == tensor.name; });
+      if (it == open.end()) it = open.insert(open.end(), {{tensor.name}, true, {{std::nullopt, 0}}});
+      it->ways[0].second += count(tensor, std::nullopt);
       continue;
     }
-    auto it = std::ranges::find(optional, tensor.name, &std::pair<std::string, Int128>::first);
-    if (it == optional.end()) it = optional.insert(optional.end(), {tensor.name, 0});
-    it->second += counted_elements(tensor);
+    const Int128 own = count(tensor, std::nullopt);
+    const bool decides =
+        std::ranges::any_of(tensor.dtypes, [&](base::Dtype other) { return count(tensor, other) != own; });
+    if (!decides) {
+      fixed += own;
+      continue;
+    }
+    const std::string suffix = tensor.name.substr(tensor.name.rfind('.') + 1);
+    auto it = std::ranges::find_if(open, [&](const Open& row) {
+      return !row.optional && row.names[0].ends_with(suffix) && row.ways.size() == tensor.dtypes.size();
+    });
+    if (it == open.end()) {
+      it = open.insert(open.end(), Open{{}, false, {}});
+      for (base::Dtype other : tensor.dtypes) it->ways.emplace_back(other, 0);
+    }
+    if (std::ranges::find(it->names, tensor.name) == it->names.end()) it->names.push_back(tensor.name);
+    for (auto& [dtype, sum] : it->ways) sum += count(tensor, dtype);
   }
   // What counts nothing (a scale of one number) no total can decide.
-  std::erase_if(optional, [](const auto& row) { return row.second == 0; });
-  std::vector<std::set<std::string>> out;
-  if (optional.size() > 12) return out;  // more unknowns than one number can decide
-  for (size_t mask = 0; mask < (size_t{1} << optional.size()) && out.size() < 2; ++mask) {
+  std::erase_if(open, [](const Open& row) { return row.optional && row.ways[0].second == 0; });
+  std::vector<Combination> out;
+  if (open.size() > 12) return out;  // more unknowns than one number can decide
+  std::vector<size_t> way(open.size(), 0);
+  while (out.size() < 2) {
     Int128 sum = fixed;
-    std::set<std::string> present;
-    for (size_t i = 0; i < optional.size(); ++i)
-      if (mask >> i & 1) {
-        sum += optional[i].second;
-        present.insert(optional[i].first);
-      }
-    if (sum == recorded) out.push_back(std::move(present));
+    for (size_t i = 0; i < open.size(); ++i)
+      if (!open[i].optional)
+        sum += open[i].ways[way[i]].second;
+      else if (way[i])
+        sum += open[i].ways[0].second;
+    if (sum == recorded) {
+      Combination found;
+      for (size_t i = 0; i < open.size(); ++i)
+        for (const std::string& name : open[i].names)
+          if (!open[i].optional)
+            found.dtypes[name] = *open[i].ways[way[i]].first;
+          else if (way[i])
+            found.present.insert(name);
+      out.push_back(std::move(found));
+    }
+    size_t i = 0;
+    while (i < open.size() && ++way[i] == std::max<size_t>(open[i].ways.size(), open[i].optional ? 2 : 1))
+      way[i++] = 0;
+    if (i == open.size()) break;
   }
   return out;
+}
+
+Int128 counted_total(const analysis::Storage& storage, const spec::Counting& counting,
+                     const spec::CountList* alternative, std::vector<std::string>* rules) {
+  Int128 sum = 0;
+  std::set<const CountRule*> used;
+  bool repeated = false;
+  for (const StoredTensor& tensor : storage.tensors) {
+    const bool repeats = tensor.tied && alternative && alternative->repeats_tied;
+    if (!tensor.present && !repeats) continue;
+    const CountRule* rule = nullptr;
+    const Int128 counts = counted_elements(tensor, counting, alternative, &rule);
+    sum += counts;
+    repeated = repeated || repeats;
+    if (rule && counts != (tensor.elements() * tensor.count).integer().value_or(0)) used.insert(rule);
+  }
+  if (rules) {
+    if (repeated) rules->push_back("a tied head counts again");
+    for (const std::vector<CountRule>* list : {alternative ? &alternative->rules : nullptr, &counting.rules})
+      if (list)
+        for (const CountRule& rule : *list)
+          if (used.contains(&rule)) rules->push_back(rule.name);
+  }
+  return sum;
 }
 
 }  // namespace archlight::guard

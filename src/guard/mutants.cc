@@ -502,7 +502,7 @@ class Maker {
       });
       add("rename tensor " + suffix, [&](Yaml& root) { set(at(root), "suffix", suffix + "_x"); });
       add("dtype of " + suffix, [&](Yaml& root) { set(at(root), "dtype", "I16"); });
-      for (const char* key : {"main", "optional", "count_as", "modules"})
+      for (const char* key : {"main", "optional", "modules", "plain", "alone"})
         if (tensors[t].find(key))
           add(std::string("drop ") + key + " of " + suffix, [&](Yaml& root) { erase(at(root), key); });
       const Yaml* shape = tensors[t].find("shape");

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "guard/count.h"
+#include "guard/formats.h"
 #include "guard/internal/claims.h"
 #include "guard/weight.h"
 
@@ -45,8 +46,22 @@ class Verifier {
                                 .not_run = off ? "switched off" : "the spec cannot be evaluated"});
       if (off && guard.strength == Strength::kBlocks) not_verifiable_ = true;
     }
+    // Where tensors are known they say how they are stored, whatever is declared.
+    report_.choice.tensors_decide = truth_.level == Level::kHeader || truth_.level == Level::kIndex;
     if (evaluate(report_.choice)) choose_names_and_parts();
-    const bool evaluated = evaluate(report_.choice);
+    bool evaluated = evaluate(report_.choice);
+    if (evaluated && report_.choice.tensors_decide) {
+      SeenFormats formats = formats_seen(*report_.bill, truth_);
+      // A GGUF file declares nothing: its types are its own word.
+      if (binding_->adapter.empty())
+        for (const std::string& difference : formats.differences) advise(difference);
+      else
+        say_types();
+      report_.choice.seen = std::move(formats.seen);
+      evaluated = evaluate(report_.choice);
+    }
+    if (evaluated)
+      for (const std::string& text : report_.bill->storage.disagreements) advise(text);
     if (evaluated) symbols_agree();
     const Subject subject{*library_, *binding_, truth_, report_.bill.get(), formulas_.get()};
     for (const Guard& guard : guards()) {
@@ -81,6 +96,29 @@ class Verifier {
     run.faults += take(&report_.faults, found.faults, name);
     run.open += take(&report_.faults, found.open, "not_verifiable");
     run.advice += take(&report_.advice, found.advice, name);
+  }
+
+  void say_types() {
+    std::map<std::string, int64_t> types;
+    for (size_t i = 0; i < truth_.tensors.size(); ++i)
+      types[std::string(base::dtype_name(truth_.tensors.dtype(i)))] += 1;
+    std::string text;
+    for (const auto& [name, count] : types)
+      text += (text.empty() ? "" : ", ") + fmt::format("{} {}", base::with_commas(count), name);
+    report_.remarks.push_back("tensors by type: " + text);
+  }
+
+  // How a checkpoint is stored, otherwise than it says of itself.
+  void advise(const std::string& text) {
+    Findings found;
+    found.advice.push_back({{std::make_shared<base::SourceText>(
+                                 base::SourceText{truth_.repo.empty() ? truth_.origin : truth_.repo, {}}),
+                             0, 0, 0},
+                            text,
+                            {},
+                            {},
+                            "packing"});
+    record("packing", found);
   }
 
   // One fault met again in another evaluation is one fault.
@@ -154,7 +192,7 @@ class Verifier {
 
   void compare(std::string what, std::string unit, Int128 ours, Int128 published, std::string source,
                bool blocks) {
-    report_.comparisons.push_back({what, unit, ours, published, source});
+    report_.comparisons.push_back({what, unit, ours, published, source, {}});
     if (ours == published) {
       record("weight", 1, {});
     } else if (blocks) {
@@ -235,15 +273,23 @@ class Verifier {
     for (const std::string& part : binding_->model->optional)
       if (stores(part)) parts.push_back(part);
     if (parts.size() > kMostParts) return;
-    std::vector<std::set<std::string>> fits;
+    const spec::Counting& counting = library_->counting();
+    std::vector<std::set<std::string>> fits, after_rules;
     for (size_t mask = 0; mask < size_t{1} << parts.size(); ++mask) {
       StorageChoice choice = report_.choice;
       for (size_t i = 0; i < parts.size(); ++i)
         if (mask >> i & 1) choice.absent.insert(parts[i]);
       base::Result<analysis::Storage> storage = analysis::storage_of(*report_.bill->prefill, choice);
-      if (storage && !combinations_for(*storage, *truth_.recorded_elements).empty())
-        fits.push_back(choice.absent);
+      const auto meets = [&](const spec::CountList* alternative) {
+        return !combinations_for(*storage, counting, alternative, *truth_.recorded_elements).empty();
+      };
+      if (!storage) continue;
+      if (meets(nullptr)) fits.push_back(choice.absent);
+      if (std::ranges::any_of(counting.alternatives,
+                              [&](const spec::CountList& list) { return meets(&list); }))
+        after_rules.push_back(choice.absent);
     }
+    if (fits.empty()) fits = std::move(after_rules);
     if (fits.size() == 1) report_.choice.absent = fits[0];
   }
 
@@ -541,23 +587,50 @@ class Verifier {
   // The hub's element total; it decides which optional tensors are stored only where nothing stronger did.
   void recorded(bool decides) {
     if (!truth_.recorded_elements) return;
+    const spec::Counting& counting = library_->counting();
+    const spec::CountList* alternative = nullptr;
     if (decides) {
-      const std::vector<std::set<std::string>> fits =
-          combinations_for(report_.bill->storage, *truth_.recorded_elements);
+      std::vector<Combination> fits =
+          combinations_for(report_.bill->storage, counting, nullptr, *truth_.recorded_elements);
+      if (fits.empty()) {
+        // Exactly one alternative may meet the total, or none is taken.
+        std::vector<const spec::CountList*> meeting;
+        for (const spec::CountList& list : counting.alternatives)
+          if (std::vector<Combination> own =
+                  combinations_for(report_.bill->storage, counting, &list, *truth_.recorded_elements);
+              own.size() == 1) {
+            meeting.push_back(&list);
+            fits = std::move(own);
+          }
+        if (meeting.size() == 1)
+          alternative = meeting[0];
+        else
+          fits.clear();
+      }
       if (fits.size() == 1) {
-        report_.choice.present = fits[0];
+        report_.choice.present = fits[0].present;
+        for (const auto& [name, dtype] : fits[0].dtypes) report_.choice.tensor_dtype[name] = dtype;
         if (!evaluate(report_.choice)) return;
-        for (const std::string& name : fits[0])
+        for (const std::string& name : fits[0].present)
           report_.remarks.push_back("the recorded total is met only with " + name + " stored");
+        std::set<std::string> suffixes;
+        for (const auto& [name, dtype] : fits[0].dtypes)
+          if (suffixes.insert(name.substr(name.rfind('.') + 1)).second)
+            report_.remarks.push_back("the recorded total is met only with " + name + " as " +
+                                      std::string(base::dtype_name(dtype)));
       } else if (fits.size() > 1) {
         report_.remarks.push_back("more than one choice of optional tensors meets the recorded total");
       }
     }
-    compare("stored elements, as the hub counts them", "elements",
-            total([](const StoredTensor& t) { return counted_elements(t); }), *truth_.recorded_elements,
+    std::vector<std::string> rules;
+    const Int128 ours = counted_total(report_.bill->storage, counting, alternative, &rules);
+    if (alternative)
+      report_.remarks.push_back("the recorded total agrees after counting rule '" + alternative->name + "'");
+    compare("stored elements, as the hub counts them", "elements", ours, *truth_.recorded_elements,
             truth_.recorded_elements_source.empty() ? "the hub's recorded element total"
                                                     : truth_.recorded_elements_source,
             decides);
+    report_.comparisons.back().rules = std::move(rules);
   }
 
   Report finish() {
@@ -587,6 +660,13 @@ class Verifier {
 };
 
 }  // namespace
+
+std::string Comparison::outcome() const {
+  std::string out = equal() ? "equal" : "differs";
+  for (size_t i = 0; i < rules.size(); ++i)
+    out += (i == 0 ? (rules.size() > 1 ? " after rules '" : " after rule '") : "', '") + rules[i];
+  return rules.empty() ? out : out + "'";
+}
 
 std::string_view verdict_name(Verdict verdict) {
   switch (verdict) {

@@ -39,6 +39,7 @@ struct Binding {
   const base::Json* quant_declaration = nullptr;  // inside config or quant_config
   std::string quant_origin;
   std::shared_ptr<const base::Json> quant_config;
+  std::string adapter;  // in place of the model's own: of a GGUF file, whose tensors say how each is stored
 
   const BoundDim* find(std::string_view name) const;
 };

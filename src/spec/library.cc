@@ -123,6 +123,9 @@ Result<std::shared_ptr<Library>> Library::open_with(const std::string& specs,
   take("roles.yaml");
   take("kv_cache.yaml");
   take("config_keys.yaml");
+  take("declarations.yaml");
+  take("counting.yaml");
+  take("gguf.yaml");
   for (const char* folder : {"models", "components/library", "components/drafts", "quant", "adapters"}) {
     if (!base::folder_exists(specs + "/" + folder)) continue;
     Result<std::vector<std::string>> names = base::list_files(specs + "/" + folder);
@@ -175,10 +178,26 @@ Result<std::shared_ptr<Library>> Library::with(const std::map<std::string, std::
     } else if (file == "config_keys.yaml") {
       Result<ConfigKeys> keys = parse_config_keys(*root);
       keys ? void(library->config_keys_ = std::move(*keys)) : base::append(faults, keys.faults());
+    } else if (file == "declarations.yaml") {
+      Result<std::vector<MixedForm>> forms = parse_declarations(*root);
+      forms ? void(library->mixed_forms_ = std::move(*forms)) : base::append(faults, forms.faults());
+    } else if (file == "counting.yaml") {
+      Result<Counting> counting = parse_counting(*root);
+      counting ? void(library->counting_ = std::move(*counting)) : base::append(faults, counting.faults());
+    } else if (file == "gguf.yaml") {
+      Result<GgufTable> gguf = parse_gguf_table(*root);
+      gguf ? void(library->gguf_ = std::move(*gguf)) : base::append(faults, gguf.faults());
     } else if (file.starts_with("models/")) {
       keep(parse_model(*root, stem(file)), library->models_);
     } else if (file.starts_with("quant/")) {
-      keep(parse_quant(*root, stem(file)), library->quants_);
+      Result<std::vector<QuantScheme>> schemes = parse_quant(*root, stem(file));
+      if (!schemes)
+        base::append(faults, schemes.faults());
+      else
+        for (QuantScheme& scheme : *schemes) {
+          const std::string name = scheme.name;
+          library->quants_.insert_or_assign(name, std::move(scheme));
+        }
     } else if (file.starts_with("adapters/")) {
       keep(parse_adapter(*root, stem(file), &extends[stem(file)]), library->adapters_);
     }
@@ -204,11 +223,14 @@ Result<std::shared_ptr<Library>> Library::with(const std::map<std::string, std::
   if (!faults.empty()) return faults;
   library->resolved_ = library->adapters_;
   for (auto& [name, adapter] : library->resolved_)
-    for (std::string parent = extends[name]; !parent.empty(); parent = extends[parent])
-      for (const AdapterRule& rule : library->adapters_.at(parent).rules)
+    for (std::string parent = extends[name]; !parent.empty(); parent = extends[parent]) {
+      const Adapter& from = library->adapters_.at(parent);
+      for (const AdapterRule& rule : from.rules)
         if (std::ranges::none_of(adapter.rules,
                                  [&](const AdapterRule& own) { return own.from == rule.from; }))
           adapter.rules.push_back(rule);
+      adapter.buffers.insert(adapter.buffers.end(), from.buffers.begin(), from.buffers.end());
+    }
   return library;
 }
 

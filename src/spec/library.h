@@ -1,8 +1,8 @@
 // library.h: every declaration under specs/, read once.
 //
-// Layout  dims.yaml, roles.yaml, kv_cache.yaml, config_keys.yaml, models/*.yaml, components/library/*.yaml,
-// components/drafts/*.yaml, quant/*.yaml,
-//         adapters/*.yaml. A file's stem is its name. Components load when first asked for.
+// Layout  dims.yaml, roles.yaml, kv_cache.yaml, config_keys.yaml, declarations.yaml, counting.yaml, gguf.yaml,
+//         models/*.yaml, components/library/*.yaml, components/drafts/*.yaml, quant/*.yaml, adapters/*.yaml.
+//         A file's stem is its name. Components load when first asked for.
 // Errors  The whole library is refused on the first read that has faults; all of that read's faults are reported.
 #pragma once
 
@@ -16,8 +16,10 @@
 #include "spec/binding.h"
 #include "spec/component.h"
 #include "spec/config_keys.h"
+#include "spec/gguf.h"
 #include "spec/model.h"
 #include "spec/quant.h"
+#include "spec/quant_tables.h"
 
 namespace archlight::spec {
 
@@ -60,6 +62,9 @@ class Library {
   const std::vector<KvFormat>& kv_formats() const { return kv_formats_; }
   // Empty where the library was made of texts without the table.
   const ConfigKeys& config_keys() const { return config_keys_; }
+  const std::vector<MixedForm>& mixed_forms() const { return mixed_forms_; }
+  const Counting& counting() const { return counting_; }
+  const GgufTable& gguf() const { return gguf_; }
 
   // A model by its name; by the config's architectures and model_type. Faults name the nearest.
   base::Result<const Model*> model(const std::string& name) const;
@@ -84,6 +89,9 @@ class Library {
   std::map<std::string, QuantScheme> quants_;
   std::vector<KvFormat> kv_formats_;
   ConfigKeys config_keys_;
+  std::vector<MixedForm> mixed_forms_;
+  Counting counting_;
+  GgufTable gguf_;
   std::map<std::string, Adapter> adapters_;  // each with its own rules alone
   std::map<std::string, std::string> extends_;
   std::map<std::string, Adapter> resolved_;                                     // with those it extends

@@ -215,6 +215,26 @@ QuantChoice parse_choice(const Yaml& node, const std::string& role, Faults& faul
   return out;
 }
 
+BufferDecl parse_buffer(const Yaml& item, Faults& faults) {
+  Reader inner(item, "a buffer", faults);
+  BufferDecl buffer;
+  buffer.at = item.at;
+  buffer.path = inner.required_text("path");
+  if (buffer.path.empty())
+    faults.push_back(fault_at(item.at, "a buffer has an empty path", "its module path"));
+  buffer.name = inner.text("name");
+  inner.require("shape", "a list of axes");
+  for (const Yaml& axis : inner.list("shape", "a list of axes"))
+    buffer.shape.push_back(internal::read_formula(axis, faults));
+  buffer.dtypes = read_dtypes(inner.texts("dtype"), item.at, faults);
+  buffer.optional = inner.flag("optional");
+  buffer.source = inner.required_text("source");
+  inner.finish();
+  if (buffer.dtypes.empty())
+    faults.push_back(fault_at(item.at, "a buffer has no dtype", "dtype: F32, or a list of those seen"));
+  return buffer;
+}
+
 QuantContext parse_quant_context(const Yaml& node, Faults& faults) {
   QuantContext out;
   Reader reader(node, "'quant_context'", faults);
@@ -241,6 +261,9 @@ QuantContext parse_quant_context(const Yaml& node, Faults& faults) {
   };
   out.default_dtype = one("default_dtype");
   out.scale_dtype = one("scale_dtype");
+  for (const base::YamlEntry& entry :
+       reader.map("schemes", "a map of declared schemes to those that stand for them"))
+    out.schemes.emplace_back(entry.key, internal::read_text(entry.value, "'" + entry.key + "'", faults));
   reader.finish();
   return out;
 }
@@ -297,24 +320,8 @@ Result<Model> parse_model(const Yaml& root, const std::string& name) {
   if (const Yaml* quant = reader.get("quant_context")) out.quant = parse_quant_context(*quant, faults);
   out.adapters = reader.texts("adapter");
   out.optional = reader.texts("optional");
-  for (const Yaml& item : reader.list("buffers", "a list of {path, shape, dtype, source}")) {
-    Reader inner(item, "a buffer", faults);
-    BufferDecl buffer;
-    buffer.at = item.at;
-    buffer.path = inner.required_text("path");
-    if (buffer.path.empty())
-      faults.push_back(fault_at(item.at, "a buffer has an empty path", "its module path"));
-    inner.require("shape", "a list of axes");
-    for (const Yaml& axis : inner.list("shape", "a list of axes"))
-      buffer.shape.push_back(internal::read_formula(axis, faults));
-    buffer.dtypes = read_dtypes(inner.texts("dtype"), item.at, faults);
-    buffer.optional = inner.flag("optional");
-    buffer.source = inner.required_text("source");
-    inner.finish();
-    if (buffer.dtypes.empty())
-      faults.push_back(fault_at(item.at, "a buffer has no dtype", "dtype: F32, or a list of those seen"));
-    out.buffers.push_back(std::move(buffer));
-  }
+  for (const Yaml& item : reader.list("buffers", "a list of {path, shape, dtype, source}"))
+    out.buffers.push_back(parse_buffer(item, faults));
   for (const base::YamlEntry& entry : reader.map("ignores", "a map of config keys to reasons")) {
     const std::string reason = internal::read_text(entry.value, "why '" + entry.key + "' is ignored", faults);
     if (entry.value.is_scalar() && reason.empty())
@@ -360,6 +367,8 @@ Result<Adapter> parse_adapter(const Yaml& root, const std::string& name, std::st
     }
     out.rules.push_back(std::move(rule));
   }
+  for (const Yaml& item : reader.list("buffers", "a list of {path, name, shape, dtype, source}"))
+    out.buffers.push_back(parse_buffer(item, faults));
   reader.finish();
   if (!faults.empty()) return faults;
   return out;

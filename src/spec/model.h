@@ -7,7 +7,7 @@
 //   dims           name: FORMULA over config.KEY and other dims, or {config: KEY or [KEYS], default: FORMULA,
 //                  when_null: FORMULA, is: TEXT, entries: true, unset: TEXT, source: TEXT}
 //   model          the walk, top to bottom: nodes as in component.h with a name, and stacks
-//   quant_context  {per_role, override, default_dtype, scale_dtype}
+//   quant_context  {per_role, override, default_dtype, scale_dtype, schemes}
 //   adapter        a name of specs/adapters, or several: canonical module paths to checkpoint names
 //   optional       names of `apart` that not every checkpoint of these configs stores
 //   buffers        tensors some exporters store that no op reads: {path, shape, dtype, optional, source}
@@ -114,10 +114,13 @@ struct QuantContext {
   std::vector<QuantOverride> overrides;
   std::optional<base::Dtype> default_dtype;
   std::optional<base::Dtype> scale_dtype;
+  std::vector<std::pair<std::string, std::string>>
+      schemes;  // declared scheme -> the one that this model's files use
 };
 
 struct BufferDecl {
   std::string path;
+  std::string name;  // in the checkpoint; the adapter's for the path when empty
   std::vector<expr::Formula> shape;
   std::vector<base::Dtype> dtypes;
   bool optional = false;
@@ -172,6 +175,8 @@ struct Adapter {
   std::string name;
   base::Span extends_at;
   std::vector<AdapterRule> rules;
+  std::vector<BufferDecl>
+      buffers;  // tensors of this kind of file; where a model lacks a dim of the shape, left out
 };
 
 // `base_rules` are those of the adapter it extends.

@@ -42,22 +42,26 @@ std::string as_text(const Json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
-StoredPattern parse_stored(const Yaml& node, Faults& faults) {
+StoredPattern parse_stored(const Yaml& node, bool for_each, std::vector<size_t>& each, Faults& faults) {
   Reader reader(node, "a stored tensor", faults);
   StoredPattern out;
   out.at = node.at;
   out.suffix = reader.required_text("suffix");
   out.main = reader.flag("main");
   out.optional = reader.flag("optional");
+  out.plain = reader.flag("plain");
+  out.alone = reader.flag("alone");
   out.modules = reader.texts("modules");
-  const std::string count = reader.text("count_as", "1");
-  out.count_as = std::atoi(count.c_str());
-  if (count.size() > 2 || out.count_as < 1)
-    faults.push_back(fault_at(node.at, "count_as is '" + count + "'", "a number from 1 to 99"));
   for (const std::string& name : reader.texts("dtype")) {
-    if (name == "default") continue;  // the model's own dtype; an empty list says so
-    if (const std::optional<base::Dtype> dtype = base::dtype_from_name(name))
-      out.dtypes.push_back(*dtype);
+    std::optional<base::Dtype> dtype = base::dtype_from_name(name);
+    if (name == "each" && for_each) {
+      each.push_back(out.dtypes.size());
+      out.dtypes.push_back(std::nullopt);
+      continue;
+    }
+    if (!dtype) dtype = base::dtype_from_ggml_name(name);
+    if (dtype || name == "default")
+      out.dtypes.push_back(dtype);
     else
       faults.push_back(fault_at(node.at, "unknown dtype '" + name + "'",
                                 "a safetensors dtype such as BF16, F32, F8_E4M3, U8, I32"));
@@ -79,7 +83,7 @@ StoredPattern parse_stored(const Yaml& node, Faults& faults) {
 
 }  // namespace
 
-base::Result<QuantScheme> parse_quant(const Yaml& root, const std::string& name) {
+base::Result<std::vector<QuantScheme>> parse_quant(const Yaml& root, const std::string& name) {
   Faults faults;
   Reader reader(root, "quant scheme '" + name + "'", faults);
   QuantScheme out;
@@ -105,6 +109,7 @@ base::Result<QuantScheme> parse_quant(const Yaml& root, const std::string& name)
     param.has_fallback = !fallback.empty();
     param.fallback = std::atoll(fallback.c_str());
     param.least = std::atoll(inner.text("min", "1").c_str());
+    for (const std::string& value : inner.texts("values")) param.values.push_back(std::atoll(value.c_str()));
     inner.finish();
     out.params.push_back(std::move(param));
   }
@@ -120,14 +125,24 @@ base::Result<QuantScheme> parse_quant(const Yaml& root, const std::string& name)
     Reader inner(*ignore, "'ignore' of quant scheme '" + name + "'", faults);
     out.ignore_keys = inner.texts("keys");
     const std::string match = inner.text("match", "path");
-    out.ignore_by_component = match == "component";
-    if (match != "path" && match != "component")
-      faults.push_back(fault_at(ignore->at, "match is '" + match + "'", "path or component"));
+    if (match == "component")
+      out.ignore_match = IgnoreMatch::kComponent;
+    else if (match == "substring")
+      out.ignore_match = IgnoreMatch::kSubstring;
+    else if (match != "path")
+      faults.push_back(fault_at(ignore->at, "match is '" + match + "'", "path, component or substring"));
     inner.finish();
   }
+  std::vector<base::Dtype> dtypes;
+  for (const std::string& each : reader.texts("dtypes"))
+    if (const std::optional<base::Dtype> dtype = base::dtype_from_ggml_name(each))
+      dtypes.push_back(*dtype);
+    else
+      faults.push_back(fault_at(root.at, "unknown dtype '" + each + "'", "a type of GGUF such as Q4_K"));
+  std::vector<std::vector<size_t>> each;  // by tensor: which of its dtypes is the file's
   reader.require("tensors", "a list of stored tensors");
   for (const Yaml& item : reader.list("tensors", "a list of stored tensors"))
-    out.tensors.push_back(parse_stored(item, faults));
+    out.tensors.push_back(parse_stored(item, !dtypes.empty(), each.emplace_back(), faults));
   reader.finish();
   const auto mains = std::ranges::count_if(out.tensors, &StoredPattern::main);
   if (!out.tensors.empty() && mains != 1)
@@ -135,7 +150,18 @@ base::Result<QuantScheme> parse_quant(const Yaml& root, const std::string& name)
                               "quant scheme '" + name + "' has " + std::to_string(mains) + " main tensors",
                               "exactly one"));
   if (!faults.empty()) return faults;
-  return out;
+  if (dtypes.empty()) return std::vector<QuantScheme>{std::move(out)};
+  std::vector<QuantScheme> all;
+  for (base::Dtype dtype : dtypes) {
+    QuantScheme& one = all.emplace_back(out);
+    one.name += "_";
+    for (char c : base::dtype_name(dtype))
+      one.name += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    one.label += ", " + std::string(base::dtype_name(dtype));
+    for (size_t t = 0; t < one.tensors.size(); ++t)
+      for (size_t at : each[t]) one.tensors[t].dtypes[at] = dtype;
+  }
+  return all;
 }
 
 base::Result<std::vector<KvFormat>> parse_kv_formats(const Yaml& root) {
@@ -164,14 +190,27 @@ std::optional<std::string> declared_text(const Json& declaration, std::string_vi
   return value ? std::optional(as_text(*value)) : std::nullopt;
 }
 
-bool declares(const QuantScheme& scheme, const Json& declaration) {
-  return std::ranges::any_of(scheme.declared_by, [&](const auto& alternative) {
-    return std::ranges::all_of(alternative, [&](const auto& pair) {
-      const Json* value = at_path(declaration, pair.first);
+Lookup lookup_in(const Json& declaration) {
+  return [&declaration](std::string_view key) -> const Json* {
+    return key.starts_with("config.") ? nullptr : at_path(declaration, key);
+  };
+}
+
+size_t holds(const std::vector<Pairs>& alternatives, const Lookup& lookup) {
+  size_t most = 0;
+  for (const Pairs& alternative : alternatives) {
+    const bool all = std::ranges::all_of(alternative, [&](const auto& pair) {
+      const Json* value = lookup(pair.first);
       if (pair.second == "absent") return value == nullptr;
       return value != nullptr && (pair.second == "*" || as_text(*value) == pair.second);
     });
-  });
+    if (all) most = std::max(most, alternative.size());
+  }
+  return most;
+}
+
+bool declares(const QuantScheme& scheme, const Json& declaration) {
+  return holds(scheme.declared_by, lookup_in(declaration)) > 0;
 }
 
 std::vector<std::string> ignore_list(const QuantScheme& scheme, const Json& declaration) {
@@ -190,14 +229,16 @@ namespace {
 constexpr size_t kMaxEntry = 1'000;
 
 // An entry without 're:'.
-bool names_module(const std::string& entry, const std::string& path, bool by_component) {
+bool names_module(const std::string& entry, const std::string& path, IgnoreMatch match) {
   const auto under = [&](std::string_view prefix) {
     return path == prefix ||
            (path.size() > prefix.size() && path.starts_with(prefix) && path[prefix.size()] == '.');
   };
   if (entry.find_first_of("*?") == std::string::npos) {
+    if (match == IgnoreMatch::kSubstring) return !entry.empty() && path.find(entry) != std::string::npos;
     if (under(entry)) return true;
-    return by_component && ("." + path + ".").find("." + entry + ".") != std::string::npos;
+    return match == IgnoreMatch::kComponent &&
+           ("." + path + ".").find("." + entry + ".") != std::string::npos;
   }
   // Shell wildcards: '*' any run, '?' one letter; a match of a leading part of the path names its whole module.
   const auto glob = [&](std::string_view text) {
@@ -225,11 +266,11 @@ bool names_module(const std::string& entry, const std::string& path, bool by_com
 
 }  // namespace
 
-std::function<bool(const std::string& path)> ignored_by(const std::string& entry, bool by_component) {
+std::function<bool(const std::string& path)> ignored_by(const std::string& entry, IgnoreMatch match) {
   const auto nothing = [](const std::string&) { return false; };
   if (entry.size() > kMaxEntry) return nothing;
   if (!entry.starts_with("re:"))
-    return [entry, by_component](const std::string& path) { return names_module(entry, path, by_component); };
+    return [entry, match](const std::string& path) { return names_module(entry, path, match); };
   try {
     // The library's usual matcher goes back over its choices, which some patterns make exponential.
     const auto pattern = std::make_shared<const std::regex>(
@@ -242,8 +283,8 @@ std::function<bool(const std::string& path)> ignored_by(const std::string& entry
   }
 }
 
-bool ignores(const std::string& entry, const std::string& path, bool by_component) {
-  return ignored_by(entry, by_component)(path);
+bool ignores(const std::string& entry, const std::string& path, IgnoreMatch match) {
+  return ignored_by(entry, match)(path);
 }
 
 }  // namespace archlight::spec

@@ -1,6 +1,7 @@
 #include "spec/internal/reader.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 namespace archlight::spec::internal {
 
@@ -123,6 +124,26 @@ std::string read_text(const Yaml& node, const std::string& what, base::Faults& f
   if (node.is_scalar()) return node.text;
   faults.push_back(fault_at(node.at, what + " is " + node.describe(), "a text"));
   return {};
+}
+
+base::Json json_of(const Yaml& node) {
+  if (node.is_map()) {
+    base::Json out = base::Json::object();
+    for (const base::YamlEntry& entry : node.entries) out[entry.key] = json_of(entry.value);
+    return out;
+  }
+  if (node.is_sequence()) {
+    base::Json out = base::Json::array();
+    for (const Yaml& item : node.items) out.push_back(json_of(item));
+    return out;
+  }
+  const std::string& text = node.text;
+  if (node.is_null()) return nullptr;
+  if (node.quoted) return text;
+  if (text == "true" || text == "false") return text == "true";
+  if (!text.empty() && text.size() < 10 && text.find_first_not_of("0123456789") == std::string::npos)
+    return std::stoll(text);
+  return text;
 }
 
 }  // namespace archlight::spec::internal

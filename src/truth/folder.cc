@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "truth/gguf.h"
 #include "truth/index.h"
 #include "truth/internal/assemble.h"
 #include "truth/internal/faults.h"
@@ -169,7 +170,7 @@ base::Faults refuse_irregular(const std::string& folder) {
     const std::string name = it->path().filename().string();
     std::error_code ignored;
     if (!ends_with(name, kSafetensors) && !ends_with(name, ".json") && !ends_with(name, ".zst") &&
-        !ends_with(name, ".tsv"))
+        !ends_with(name, ".tsv") && !ends_with(name, ".gguf"))
       continue;
     if (it->is_regular_file(ignored)) continue;
     faults.push_back(file_fault(folder + "/" + name, "is no file that can be read",
@@ -198,13 +199,15 @@ base::Result<Truth> read_folder(const std::string& folder) {
   if (base::Faults faults = refuse_irregular(folder); !faults.empty()) return faults;
   if (base::Faults faults = read_configs(folder, truth); !faults.empty()) return faults;
 
-  std::vector<std::string> tensor_files, indexes, pickle_indexes;
+  std::vector<std::string> tensor_files, indexes, pickle_indexes, gguf_files;
   bool pickles = false;
   for (const std::string& file : *listed) {
     if (ends_with(file, kSafetensors))
       tensor_files.push_back(file);
     else if (ends_with(file, kSafetensorsIndex))
       indexes.push_back(file);
+    else if (ends_with(file, ".gguf"))
+      gguf_files.push_back(file);
     else if (ends_with(file, ".bin.index.json"))
       pickle_indexes.push_back(file);
     else if (ends_with(file, ".bin") || ends_with(file, ".pt") || ends_with(file, ".pth"))
@@ -233,6 +236,12 @@ base::Result<Truth> read_folder(const std::string& folder) {
                       fmt::format("holds {} .safetensors files, first '{}', without an index",
                                   tensor_files.size(), tensor_files[0]),
                       "an index, model.safetensors, or one whole numbered set");
+  if (!gguf_files.empty()) {
+    if (gguf_set(gguf_files[0]) == gguf_files) return read_gguf_files(folder + "/" + gguf_files[0]);
+    return file_fault(folder,
+                      fmt::format("holds {} .gguf files, first '{}'", gguf_files.size(), gguf_files[0]),
+                      "one file, or one whole set", "give the file itself");
+  }
   if (!pickle_indexes.empty()) {
     truth.notes.push_back("the names come from a PyTorch .bin index; pickled weights are not read");
     base::Result<std::string> text = base::read_file(folder + "/" + pickle_indexes[0], kMaxIndexBytes);
@@ -249,6 +258,27 @@ base::Result<Truth> read_folder(const std::string& folder) {
                       "a model folder as published, or a tensor record");
   truth.notes.push_back(pickles ? "the folder has only pickled weights, which are not read"
                                 : "the folder has no weights");
+  return truth;
+}
+
+base::Result<Truth> read_gguf_files(const std::string& path) {
+  Truth truth;
+  truth.repo = folder_name(path);
+  truth.origin = "file " + path;
+  std::string folder = std::filesystem::path(path).parent_path().string();
+  if (folder.empty()) folder = ".";
+  const std::vector<std::string> files = gguf_set(std::filesystem::path(path).filename().string());
+  std::vector<GgufHeader> parts(files.size());
+  base::Faults faults;
+  for (size_t part = 0; part < files.size() && faults.size() < 20; ++part) {
+    const std::string file = folder + "/" + files[part];
+    base::append(faults, read_gguf_file(file, static_cast<uint32_t>(part), truth.tensors, parts[part]));
+    const base::Result<uint64_t> size = base::file_size(file);
+    truth.shards.push_back({files[part], size ? std::optional<uint64_t>(*size) : std::nullopt});
+  }
+  if (faults.empty()) faults = check_distinct(folder + "/", truth);
+  if (faults.empty()) faults = join_gguf(folder + "/", parts, truth);
+  if (!faults.empty()) return faults;
   return truth;
 }
 

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "base/json.h"
+#include "truth/gguf.h"
 #include "truth/index.h"
 #include "truth/internal/assemble.h"
 #include "truth/internal/faults.h"
@@ -80,6 +81,15 @@ class HubReader {
 
   base::Result<Truth> read() {
     if (base::Faults faults = find_commit(); !faults.empty()) return faults;
+    base::Result<std::vector<std::string>> gguf = find_gguf();
+    if (!gguf) return gguf.faults();
+    if (!gguf->empty()) {
+      base::Faults faults = read_gguf(*gguf);
+      if (faults.empty()) faults = check_distinct(shown_as(""), truth_);
+      if (!faults.empty()) return faults;
+      name_truth();
+      return std::move(truth_);
+    }
     if (base::Faults faults = read_configs(); !faults.empty()) return faults;
     base::Result<std::vector<std::string>> shards = find_shards();
     if (!shards) return shards.faults();
@@ -90,11 +100,7 @@ class HubReader {
     note_index_total(truth_);
 
     truth_.level = Level::kHeader;
-    truth_.repo = target_.repo;
-    truth_.revision = commit_;
-    truth_.origin = fmt::format("hub {} at {}", target_.page(), commit_.empty() ? target_.revision : commit_);
-    if (!repository_.id.empty() && repository_.id != target_.repo)
-      truth_.notes.push_back(fmt::format("the hub calls this model '{}' now", short_name(repository_.id)));
+    name_truth();
     if (repository_.elements) {
       truth_.recorded_elements = *repository_.elements;
       truth_.recorded_elements_source = "the hub's safetensors.total";
@@ -103,6 +109,14 @@ class HubReader {
   }
 
  private:
+  void name_truth() {
+    truth_.repo = target_.repo;
+    truth_.revision = commit_;
+    truth_.origin = fmt::format("hub {} at {}", target_.page(), commit_.empty() ? target_.revision : commit_);
+    if (!repository_.id.empty() && repository_.id != target_.repo)
+      truth_.notes.push_back(fmt::format("the hub calls this model '{}' now", short_name(repository_.id)));
+  }
+
   // For faults: the address at the revision as the person said it.
   std::string shown_as(const std::string& file) const {
     return fmt::format("{}/resolve/{}/{}", target_.page(), target_.revision, file);
@@ -370,6 +384,86 @@ class HubReader {
     return {};
   }
 
+  // The .gguf files that are asked for: by name, or because the repository has no safetensors.
+  base::Result<std::vector<std::string>> find_gguf() {
+    if (!target_.file.empty()) {
+      if (const auto problem = file_name_problem(target_.file))
+        return file_fault(shown_as(target_.file), *problem, "a file of the repository");
+      return gguf_set(target_.file);
+    }
+    if (!repository_.listed) return std::vector<std::string>();
+    std::vector<std::string> sets;
+    for (const auto& [name, file] : repository_.files) {
+      if (name.ends_with(".safetensors")) return std::vector<std::string>();
+      if (name.ends_with(".gguf") && !file_name_problem(name) && gguf_set(name)[0] == name)
+        sets.push_back(name);
+    }
+    if (sets.size() == 1) return gguf_set(sets[0]);
+    if (sets.empty()) return std::vector<std::string>();
+    return not_verifiable(
+        target_.page(),
+        fmt::format("the repository has {} GGUF models, first '{}'", sets.size(), short_name(sets[0])),
+        "one of them", fmt::format("name it: {}/{}", target_.repo, short_name(sets[0])));
+  }
+
+  base::Faults read_gguf(const std::vector<std::string>& files) {
+    std::vector<GgufHeader> parts(files.size());
+    for (size_t i = 0; i < files.size(); ++i) {
+      const uint32_t shard = static_cast<uint32_t>(i);
+      CacheEntry entry;
+      if (take_cached_header(files[i], entry)) {
+        if (base::Faults faults = parse_gguf(entry.bytes, entry.file_bytes, shown_as(files[i]), shard,
+                                             truth_.tensors, parts[i], nullptr);
+            !faults.empty())
+          return faults;
+      } else if (offline_) {
+        return {missing_offline({files[i]})};
+      } else if (base::Faults faults = fetch_gguf(files[i], shard, entry, parts[i]); !faults.empty()) {
+        return faults;
+      }
+      truth_.shards.push_back({files[i], entry.file_bytes});
+    }
+    return join_gguf(shown_as(""), parts, truth_);
+  }
+
+  // The header's length is not written anywhere: the window grows until the header is in it.
+  base::Faults fetch_gguf(const std::string& file, uint32_t shard, CacheEntry& entry, GgufHeader& header) {
+    constexpr uint64_t kStart = 24, kFirstWindow = uint64_t{1} << 20;
+    const RepositoryFile* listed = repository_.find(file);
+    std::optional<uint64_t> total;
+    const auto problem = [&](const FetchReply& got) -> std::optional<std::string> {
+      const uint64_t said = *got.http.total_bytes;
+      for (const std::optional<uint64_t>& other :
+           {total, got.linked_bytes, listed ? listed->bytes : std::nullopt})
+        if (other && *other != said)
+          return fmt::format("a file of {} bytes where {} were announced", said, *other);
+      return commit_problem(got);
+    };
+    const FetchReply first = fetcher_.get(url_of(file), ByteRange{0, kStart}, 0, problem);
+    if (first.http.trouble == Trouble::kNone && first.http.status == 416)
+      return {file_fault(shown_as(file), "the file is empty", "a GGUF file")};
+    if (!first.ok()) return {fault(file, first)};
+    total = first.http.total_bytes;
+    if (first.http.body.substr(0, 4) != "GGUF")
+      return parse_gguf(first.http.body, std::nullopt, shown_as(file), shard, truth_.tensors, header,
+                        nullptr);
+    for (uint64_t window = kFirstWindow;;) {
+      const FetchReply got = fetcher_.get(url_of(file), ByteRange{0, std::min(window, *total)}, 0, problem);
+      if (!got.ok()) return {fault(file, got)};
+      uint64_t more = 0;
+      base::Faults faults =
+          parse_gguf(got.http.body, *total, shown_as(file), shard, truth_.tensors, header, &more);
+      if (!faults.empty()) return faults;
+      if (more == 0) {
+        const uint64_t kept = std::min<uint64_t>(header.data_begin, got.http.body.size());
+        entry = {got.http.body.substr(0, kept), listed ? listed->etag : first.etag, total, false};
+        store({EntryKind::kHeader, commit_, file}, entry);
+        return {};
+      }
+      window = std::max(window * 4, more);
+    }
+  }
+
   // Two ranges: the length, then exactly the header. The second goes straight to where the first was
   // redirected.
   base::Result<CacheEntry> fetch_header(Fetcher& fetcher, const std::string& shard) {
@@ -441,6 +535,7 @@ base::Result<Truth> read_hub(const std::string& repo, const HubOptions& options)
   HubTarget target;
   target.repo = repo;
   target.revision = options.revision.empty() ? "main" : options.revision;
+  target.file = options.file;
   if (const auto problem = repo_problem(repo))
     faults.push_back(file_fault(short_name(repo), *problem, "a model id such as org/name"));
   if (const auto problem = revision_problem(target.revision))

@@ -23,6 +23,7 @@ struct HubOptions {
   std::string endpoint;  // empty: $HF_ENDPOINT or the public hub
   std::string token;     // empty: $HF_TOKEN
   std::string cache;     // empty: the XDG cache
+  std::string file;  // a .gguf file of the repository, or the first of a set; empty: the repository's weights
   std::string revision;  // a branch, a tag or a commit; empty: main
   bool offline = false;  // also $HF_HUB_OFFLINE=1
   bool progress = true;  // lines on stderr: one that updates on a terminal, a few elsewhere

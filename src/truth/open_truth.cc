@@ -55,7 +55,7 @@ Faults unknown_model(const std::string& home, const std::string& model) {
         if (const size_t end = file.rfind(kSnapshotEnd); end != std::string::npos)
           names.push_back(file.substr(0, end));
   return {file_fault(model, "no such file, folder or snapshot",
-                     "a hub id (org/name), a folder, a .safetensors file, or a snapshot",
+                     "a hub id (org/name), a folder, a .safetensors or .gguf file, or a snapshot",
                      base::did_you_mean(model, names))};
 }
 
@@ -64,9 +64,10 @@ Faults unknown_model(const std::string& home, const std::string& model) {
 base::Result<Truth> open_truth(const std::string& model, const OpenOptions& options) {
   if (model.empty())
     return file_fault("<argument>", "an empty MODEL",
-                      "a hub id (org/name), a folder, a .safetensors file, or a snapshot");
+                      "a hub id (org/name), a folder, a .safetensors or .gguf file, or a snapshot");
   if (base::folder_exists(model)) return is_record(model) ? read_record(model) : read_folder(model);
-  if (base::file_exists(model)) return read_tensor_file(model);
+  if (base::file_exists(model))
+    return model.ends_with(".gguf") ? read_gguf_files(model) : read_tensor_file(model);
 
   std::string home = options.home;
   if (home.empty())
@@ -78,6 +79,17 @@ base::Result<Truth> open_truth(const std::string& model, const OpenOptions& opti
     // A pinned revision is met only by a snapshot of that very commit.
     if (!stored || (!options.hub_first && (options.revision.empty() || options.revision == stored->revision)))
       return stored;
+  }
+  // One file of a repository that has many: "org/name/file.gguf".
+  if (const size_t slash = model.find('/', model.find('/') + 1);
+      model.ends_with(".gguf") && model.find('/') != std::string::npos && slash != std::string::npos &&
+      is_hub_id(model.substr(0, slash))) {
+    HubOptions hub;
+    hub.revision = options.revision;
+    hub.offline = options.offline;
+    hub.progress = options.progress;
+    hub.file = model.substr(slash + 1);
+    return read_hub(model.substr(0, slash), hub);
   }
   if (!is_hub_id(model)) return snapshot ? stored : base::Result<Truth>(unknown_model(home, model));
   if (options.offline && snapshot && options.revision.empty()) return stored;

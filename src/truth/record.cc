@@ -119,7 +119,8 @@ constexpr LevelRow kLevels[] = {
     {"size", Level::kConfig, ""},
     {"modules", Level::kConfig,
      "recorded from loaded modules, whose names and dtypes need not be those of the file"},
-    {"header (GGUF)", Level::kConfig, "recorded from a GGUF file, whose names are not read yet"},
+    {"header (GGUF)", Level::kHeader,
+     "recorded from a listing of a GGUF file's tensors, without its metadata"},
     {"config", Level::kConfig, ""},
 };
 
@@ -128,7 +129,11 @@ constexpr LevelRow kLevels[] = {
 Faults parse_tensor_rows(const std::string& tsv, const std::string& shown_as, TensorTable& into,
                          std::vector<ShardFile>& shards) {
   std::string_view rest = tsv;
-  if (!has_head(rest, "name\tdtype\tshape\tbytes\tshard"))
+  // A GGUF listing has ggml's types, the fastest axis first, and neither bytes nor shards.
+  const bool listing = rest.starts_with("name\tggml_type\tshape_ggml_order\n");
+  if (listing)
+    take(rest, '\n');
+  else if (!has_head(rest, "name\tdtype\tshape\tbytes\tshard"))
     return {line_fault(shown_as, 1, "not the head of a tensor table",
                        "name, dtype, shape, bytes, shard, with tabs")};
   std::map<std::string, uint32_t, std::less<>> shard_numbers;
@@ -143,7 +148,10 @@ Faults parse_tensor_rows(const std::string& tsv, const std::string& shown_as, Te
     std::string_view row = take(rest, '\n');
     const std::string_view name = take(row, '\t'), tag = take(row, '\t'), shape_text = take(row, '\t'),
                            bytes_text = take(row, '\t'), shard = row;
-    const std::optional<base::Dtype> dtype = base::dtype_from_name(tag);
+    std::optional<base::Dtype> dtype = listing ? std::nullopt : base::dtype_from_name(tag);
+    // A packed listing has GGUF's blocks by their own names.
+    if (!dtype) dtype = base::dtype_from_ggml_name(tag);
+    if (dtype && !listing && base::dtype_name(*dtype) != tag) dtype.reset();
     if (!dtype) {
       fault(line, fmt::format("the dtype '{}' of '{}' is not known", short_name(tag), short_name(name)),
             "a safetensors dtype");
@@ -165,11 +173,15 @@ Faults parse_tensor_rows(const std::string& tsv, const std::string& shown_as, Te
             "axis lengths joined by 'x', or 'scalar'");
       continue;
     }
-    const std::optional<uint64_t> bytes = parse_u64(bytes_text);
-    const base::UInt128 bits = elements * static_cast<unsigned>(base::dtype_bits(*dtype));
-    if (!bytes || bits % 8 != 0 || bits / 8 != *bytes) {
+    if (listing) std::reverse(shape.begin(), shape.begin() + static_cast<ptrdiff_t>(rank));
+    const base::DtypeBlock block = base::dtype_block(*dtype);
+    const base::UInt128 whole =
+        elements / static_cast<unsigned>(block.elements) * static_cast<unsigned>(block.bytes);
+    std::optional<uint64_t> bytes = parse_u64(bytes_text);
+    if (listing && whole <= UINT64_MAX) bytes = static_cast<uint64_t>(whole);
+    if (!bytes || elements % static_cast<unsigned>(block.elements) != 0 || whole != *bytes) {
       fault(line, fmt::format("'{}' states {} bytes", short_name(name), short_name(bytes_text)),
-            fmt::format("{}, its shape times the width of {}", base::to_string(static_cast<Int128>(bits / 8)),
+            fmt::format("{}, its shape times the width of {}", base::to_string(static_cast<Int128>(whole)),
                         tag));
       continue;
     }
@@ -315,8 +327,14 @@ base::Result<Truth> read_record(const std::string& folder) {
     base::Result<std::string> rows = read_zst(folder + "/tensors.tsv.zst");
     if (!rows) return rows.faults();
     if (Faults faults = parse_tensor_rows(*rows, folder + "/tensors.tsv.zst", truth.tensors, truth.shards);
-        !faults.empty())
-      return faults;
+        !faults.empty()) {
+      // A listing with types of a fork: what they hold is not known, and so the listing says nothing of bytes.
+      if (!rows->starts_with("name\tggml_type")) return faults;
+      truth.notes.push_back("the listing is not read: " + faults[0].message());
+      truth.tensors = {};
+      truth.shards.clear();
+      truth.level = Level::kConfig;
+    }
     const std::optional<Int128> stated = count_of(**source, "total_bytes");
     if (!truth.partial && stated && *stated != truth.tensors.total_bytes())
       return file_fault(source_path, "total_bytes is " + base::with_commas(*stated),

@@ -5,7 +5,8 @@
 // Levels  header, header (partial): tensors.tsv.zst was read from the files and is truth.
 //         index: the index is truth; a tensors.tsv.zst beside it was worked out by rule and is not.
 //         params, size: a recorded element total gives count, else config; size brings shard file sizes.
-//         modules, header (GGUF): the names are not those of safetensors files: config, with a note.
+//         header (GGUF): a listing of names, ggml types and shapes, without metadata; config where a type is not known.
+//         modules: the names are not those of files: config, with a note.
 // Format  docs/snapshots.md#records.
 #pragma once
 

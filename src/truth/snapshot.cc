@@ -93,6 +93,11 @@ Faults apply_record(const std::shared_ptr<const Json>& document, const Json& rec
       return {file_fault(path, "a record at index level has no index")};
     return apply_packed_index(*index, path, into);
   }
+  if (into.level == Level::kHeader && tensors == nullptr &&
+      text_member(*source, "level") == "header (GGUF)") {
+    into.level = Level::kConfig;
+    return {};
+  }
   if (into.level == Level::kHeader) {
     if (tensors == nullptr || !tensors->is_string())
       return {file_fault(path, "a record at header level has no tensors")};

@@ -73,6 +73,7 @@ struct Truth {
   std::string origin;                        // "snapshot", "folder ...", "hub ...", in words for a person
   std::shared_ptr<const base::Json> config;  // null when none was published
   std::shared_ptr<const base::Json> quant_config;  // hf_quant_config.json, null when none
+  std::shared_ptr<const base::Json> gguf;          // metadata of a GGUF file, null where there is none
   Level level = Level::kConfig;
   bool partial = false;  // header level of only a part of the tensors: totals cannot be checked
 
@@ -94,7 +95,7 @@ struct OpenOptions {
 };
 
 // MODEL is a hub id ("org/name"), a local folder (published files, or a record of data/checkpoints' form), a
-// .safetensors file, or a snapshot name ("org--name" or "org/name").
+// .safetensors or .gguf file, or a snapshot name ("org--name" or "org/name").
 base::Result<Truth> open_truth(const std::string& model, const OpenOptions& options = {});
 
 }  // namespace archlight::truth

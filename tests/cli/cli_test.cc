@@ -78,10 +78,10 @@ TEST(Status, Usage) {
       {{"snapshots", "add", "/no/such/folder"}, "/no/such/folder: no such file or folder"},
       {{"inspect", "/no/such/folder"},
        "/no/such/folder: no such file, folder or snapshot; expected a hub id (org/name), a folder, a "
-       ".safetensors file, or a snapshot\n"},
+       ".safetensors or .gguf file, or a snapshot\n"},
       {{"inspect", "Qwen--Qwen3-8b"},
        "Qwen--Qwen3-8b: no such file, folder or snapshot; expected a hub id (org/name), a folder, a "
-       ".safetensors file, or a snapshot; did you mean 'Qwen--Qwen3-8B'?\n"},
+       ".safetensors or .gguf file, or a snapshot; did you mean 'Qwen--Qwen3-8B'?\n"},
   };
   for (const auto& [arguments, message] : rows) {
     const Ran ran = archlight(arguments);

@@ -309,13 +309,6 @@ TEST(Faults, OfScalesAndSchemes) {
            "specs/components/library/expert.yaml:5:3: [packing] tensor "
            "'layers.0.mlp.experts.1.down.weight_scale_inv' is F32 4x1 in the checkpoint; expected F32 2x2 "
            "under scheme fp8_block\n"},
-          {"scale of another size",
-           {{"layers.0.mlp.experts.1.down.weight_scale_inv", "F32 1x1"}},
-           "specs/components/library/expert.yaml:5:3: [weight] tensor "
-           "'layers.0.mlp.experts.1.down.weight_scale_inv' is F32 1x1 in the checkpoint, 1 elements; "
-           "expected F32 2x2 under scheme fp8_block, 4 elements\n"
-           "the tensor headers: [weight] stored bytes are 3,132 as published; expected 3,144 by the spec, 12 "
-           "more\n"},
           {"scale of a type that the scheme does not have",
            {{"layers.0.mlp.experts.1.down.weight_scale_inv", "F16 2x2"}},
            "specs/components/library/expert.yaml:5:3: [packing] tensor "
@@ -323,16 +316,6 @@ TEST(Faults, OfScalesAndSchemes) {
            "under scheme fp8_block\n"
            "the tensor headers: [weight] stored bytes are 3,136 as published; expected 3,144 by the spec, 8 "
            "more\n"},
-          {"not quantised",
-           {{"layers.0.mlp.experts.1.down.weight_scale_inv", ""},
-            {"layers.0.mlp.experts.1.down.weight", "BF16 8x12"}},
-           "specs/components/library/expert.yaml:5:3: [weight] the checkpoint has no tensor "
-           "'layers.0.mlp.experts.1.down.weight_scale_inv', which this leaf stores; expected every leaf "
-           "stored\n"
-           "specs/components/library/expert.yaml:5:3: [packing] tensor 'layers.0.mlp.experts.1.down.weight' "
-           "is BF16 8x12 in the checkpoint; expected F8_E4M3 8x12 under scheme fp8_block\n"
-           "the tensor headers: [weight] stored bytes are 3,224 as published; expected 3,144 by the spec, 80 "
-           "fewer\n"},
           {"a scale beside a plain weight",
            {{"head.weight_scale_inv", "F32 13x1"}},
            "made/up: [weight] tensor 'head.weight_scale_inv' is claimed by no leaf of the spec; expected a "
@@ -340,6 +323,52 @@ TEST(Faults, OfScalesAndSchemes) {
            "the tensor headers: [weight] stored bytes are 3,196 as published; expected 3,144 by the spec, 52 "
            "fewer\n"},
       });
+}
+
+// Where a module's tensors are whole in themselves, they say how it is stored, whatever is declared; and it is said.
+TEST(Faults, WhereTensorsAreNotAsDeclared) {
+  struct Row {
+    std::map<std::string, std::string> changes;
+    const char* advice;
+    int64_t bytes;
+  };
+  const Row rows[] = {
+      // One scale in place of 2x2: blocks of 128x128 cover all of 8x12. 3 elements of 4 bytes fewer.
+      {{{"layers.0.mlp.experts.1.down.weight_scale_inv", "F32 1x1"}},
+       "layers.0.mlp.experts.1.down: scheme fp8_block by its tensors with block_out 128, block_in 128, with "
+       "other "
+       "numbers by config.quantization_config; the tensors win",
+       3144 - 12},
+      // 96 elements of 2 bytes for 96 of 1 and 4 scales of 4.
+      {{{"layers.0.mlp.experts.1.down.weight_scale_inv", ""},
+        {"layers.0.mlp.experts.1.down.weight", "BF16 8x12"}},
+       "layers.0.mlp.experts.1.down: plain by its tensors, scheme fp8_block by config.quantization_config; "
+       "the tensors "
+       "win",
+       3144 + 96 - 16},
+  };
+  for (const Row& row : rows) {
+    const Report report = of(header(with(quantised(), row.changes), kFp8));
+    EXPECT_EQ(lines_of(report), "");
+    EXPECT_EQ(verdict_name(report.verdict), "verified");
+    ASSERT_EQ(report.advice.size(), 1u);
+    EXPECT_EQ(report.advice[0].wrong, row.advice);
+    EXPECT_EQ(report.advice[0].guard, "packing");
+    EXPECT_EQ(base::to_string(*report.bill->find("storage.bytes")->value.integer()),
+              std::to_string(row.bytes));
+  }
+}
+
+TEST(Faults, OfWhatAnIndexDeclares) {
+  // Names alone: the scales say which modules are quantised, though nothing is declared.
+  const Report report = of(index(quantised(), 3144));
+  ASSERT_EQ(report.advice.size(), 2u);  // up and down
+  EXPECT_EQ(report.advice[0].guard, "packing");
+  for (const base::Diagnostic& advice : report.advice)
+    EXPECT_TRUE(advice.wrong.ends_with("scheme fp8_block by its tensors, plain by no declaration; the tensors win"))
+        << advice.wrong;
+  // The numbers of the scheme stay its defaults: the total, which is of blocks of 4 and 8, tells.
+  EXPECT_EQ(verdict_name(report.verdict), "wrong");
 }
 
 // The list leaves layer 1's experts plain: each part of the layers is held against its own form.
@@ -437,11 +466,23 @@ TEST(Faults, OfAPartOfAHeader) {
 TEST(Faults, OfAnUndeclaredScheme) {
   const Report report =
       of(header(plain(), R"({"quantization_config": {"quant_method": "exl3", "bits": 4}})"));
-  EXPECT_EQ(lines_of(report),
+  // Its tensors are plain, whatever it calls itself.
+  EXPECT_EQ(lines_of(report), "");
+  EXPECT_EQ(verdict_name(report.verdict), "verified");
+  ASSERT_EQ(report.advice.size(), 1u);
+  EXPECT_EQ(report.advice[0].wrong,
+            "config.quantization_config declares a quantisation that no file of specs/quant describes: "
+            "{\"bits\":4,\"quant_method\":\"exl3\"}");
+  // Where no tensor is known, nothing says how it is stored.
+  truth::Truth unknown = header(plain(), R"({"quantization_config": {"quant_method": "exl3", "bits": 4}})");
+  unknown.tensors = {};
+  unknown.level = truth::Level::kConfig;
+  const Report refused = of(unknown);
+  EXPECT_EQ(lines_of(refused),
             "config.json: [not_verifiable] config.quantization_config declares a quantisation that no file "
             "of specs/quant describes: {\"bits\":4,\"quant_method\":\"exl3\"}; expected a scheme of "
             "specs/quant; add specs/quant/<name>.yaml with a declared_by that matches\n");
-  EXPECT_EQ(verdict_name(report.verdict), "not verifiable");
+  EXPECT_EQ(verdict_name(refused.verdict), "not verifiable");
 }
 
 TEST(Faults, OfAnOverrideThatHitsNothing) {

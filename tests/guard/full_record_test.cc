@@ -122,7 +122,7 @@ TEST_P(FullRecord, IsVerifiedToTheByte) {
   for (const analysis::StoredTensor& tensor : report.bill->storage.tensors)
     if (tensor.present) {
       bytes += (tensor.bytes() * tensor.count).integer().value();
-      elements += counted_elements(tensor);
+      elements += counted_elements(tensor, specs()->counting());
       tensors += tensor.count.integer().value();
     }
   EXPECT_EQ(with_commas(tensors), with_commas(record.tensors));

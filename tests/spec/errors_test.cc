@@ -261,8 +261,6 @@ TEST(SpecErrors, Tables) {
        "scalar"},
       {"quant/int8.yaml", "shape: [out, in], ", "",
        "specs/quant/int8.yaml:5:5: a stored tensor has no 'shape'; expected a list of axes, [] for a scalar"},
-      {"quant/int8.yaml", "main: true", "main: true, count_as: 0",
-       "specs/quant/int8.yaml:5:5: count_as is '0'; expected a number from 1 to 99"},
       {"quant/int8.yaml", "scope: { ops", "scope: { op",
        "specs/quant/int8.yaml:3:10: unknown key 'op' in 'scope' of quant scheme 'int8'; expected one of "
        "copies, not_roles, ops, roles; did you mean 'ops'?"},
@@ -270,7 +268,7 @@ TEST(SpecErrors, Tables) {
        "specs/quant/int8.yaml:3:14: 'declared_by' of quant scheme 'int8' is a map; expected a list of {key: "
        "value}"},
       {"quant/int8.yaml", "scope:", "ignore: { keys: [skip], match: name }\nscope:",
-       "specs/quant/int8.yaml:3:9: match is 'name'; expected path or component"},
+       "specs/quant/int8.yaml:3:9: match is 'name'; expected path, component or substring"},
       {"adapters/plain.yaml", "paths:", "extends: plain\npaths:",
        "specs/adapters/plain.yaml:1:10: adapter 'plain' extends 'plain', which extends it in turn; expected "
        "a chain with an end"},
@@ -283,6 +281,30 @@ TEST(SpecErrors, Tables) {
        "join, path, stacked"},
   };
   check(quant, made);
+  const Made tables =
+      tiny()
+          .plus("declarations.yaml",
+                "- { name: n, when: { m: x }, parts: p, chosen_by: key, source: s, others: whole }\n")
+          .plus("counting.yaml",
+                "rules:\n  - { name: r, tensors: { scalar: true, dtype: I32 }, times: 0 }\n");
+  EXPECT_EQ(outcome(tables), "ok");
+  const Row both[] = {
+      {"declarations.yaml", "others: whole", "others: none",
+       "specs/declarations.yaml:1:3: others is 'none'; expected plain or whole"},
+      {"declarations.yaml", "when: { m: x }", "when: {}",
+       "specs/declarations.yaml:1:3: a form of declaration without 'when'; expected {key: value}"},
+      {"declarations.yaml", "parts: p, ", "",
+       "specs/declarations.yaml:1:3: a form of declaration has no 'parts'; expected 'parts': a text"},
+      {"counting.yaml", "times: 0", "times: many",
+       "specs/counting.yaml:2:5: times is 'many'; expected a number from 0 to 99"},
+      {"counting.yaml", "dtype: I32", "dtype: INT",
+       "specs/counting.yaml:2:25: unknown dtype 'INT'; expected a safetensors dtype"},
+      {"counting.yaml", "scalar: true", "scaler: true",
+       "specs/counting.yaml:2:27: unknown key 'scaler' in 'tensors' of a counting rule; expected one of "
+       "buffer, "
+       "dtype, main, names, scalar, schemes, tied; did you mean 'scalar'?"},
+  };
+  check(both, tables);
 }
 
 TEST(SpecErrors, Binding) {

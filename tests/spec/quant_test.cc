@@ -29,7 +29,7 @@ TEST(Quant, WhatADeclarationNames) {
   EXPECT_EQ(declared(R"({"quant_method": "bitsandbytes", "load_in_8bit": true, "load_in_4bit": false})"),
             "bnb_int8");
   EXPECT_EQ(declared(R"({"quant_method": "bitsandbytes", "load_in_8bit": false, "load_in_4bit": true})"),
-            "bnb_nf4");
+            "bnb_fp4");
   EXPECT_EQ(declared(R"({"group_size": 64, "bits": 4})"), "mlx_affine");
   EXPECT_EQ(declared(R"({"quant_method": "unheard of"})"), "");
   EXPECT_EQ(declared("{}"), "");
@@ -76,8 +76,10 @@ TEST(Quant, IgnoreLists) {
       {"", "model", false, false},
   };
   for (const Row& row : rows) {
-    EXPECT_EQ(spec::ignores(row.entry, row.path, false), row.by_path) << row.entry << " and " << row.path;
-    EXPECT_EQ(spec::ignores(row.entry, row.path, true), row.by_component) << row.entry << " and " << row.path;
+    EXPECT_EQ(spec::ignores(row.entry, row.path, spec::IgnoreMatch::kPath), row.by_path)
+        << row.entry << " and " << row.path;
+    EXPECT_EQ(spec::ignores(row.entry, row.path, spec::IgnoreMatch::kComponent), row.by_component)
+        << row.entry << " and " << row.path;
   }
 }
 

@@ -133,7 +133,9 @@ TEST_F(HubErrors, NoSafetensors) {
       {"config.json", "{}"}, {"a.gguf", "x"}, {"b.gguf", "x"}, {"c.gguf", "x"}, {"d.gguf", "x"}};
   TempFolder fresh;
   options.cache = fresh.path();
-  EXPECT_NE(fault().find("has only a.gguf, b.gguf, c.gguf and 1 more: no safetensors"), std::string::npos);
+  EXPECT_EQ(fault(),
+            "HUB/org/model: [not_verifiable] the repository has 4 GGUF models, first 'a.gguf'; expected one of them; "
+            "name it: org/model/a.gguf");
   hub.commits[kCommitA] = {{"config.json", "{}"}};
   TempFolder fresher;
   options.cache = fresher.path();

@@ -58,11 +58,11 @@ TEST(OpenTruth, NotVerifiableHere) {
 
 TEST(OpenTruth, AWrongArgument) {
   EXPECT_EQ(error_of(""),
-            "<argument>: an empty MODEL; expected a hub id (org/name), a folder, a .safetensors file, or a "
+            "<argument>: an empty MODEL; expected a hub id (org/name), a folder, a .safetensors or .gguf file, or a "
             "snapshot");
   EXPECT_EQ(error_of("Qwen--Qwen3-8b"),
             "Qwen--Qwen3-8b: no such file, folder or snapshot; expected a hub id (org/name), a folder, a "
-            ".safetensors file, or a snapshot; did you mean 'Qwen--Qwen3-8B'?");
+            ".safetensors or .gguf file, or a snapshot; did you mean 'Qwen--Qwen3-8B'?");
   for (const char* model : {"../x", "./a/b", "/no/such/folder", "a/b/c", "a b/c", "a/", "/b", "..", "."})
     EXPECT_EQ(error_of(model).find("not_verifiable"), std::string::npos) << model;
 }

@@ -74,7 +74,7 @@ TEST(Record, SurprisesAreNotes) {
                 "no total_size; embed_tokens and lm_head are F32 while everything else is F16",
                 "index metadata is {} (no total_size)", "the index's metadata has no total_size"}));
   EXPECT_EQ(read_record(kRecords + "microsoft--bitnet-b1.58-2B-4T.gguf")->notes[0],
-            "recorded from a GGUF file, whose names are not read yet");
+            "recorded from a listing of a GGUF file's tensors, without its metadata");
 }
 
 TEST(Record, WorkedOutTensorsAreReachableButNotTruth) {

@@ -32,14 +32,20 @@ CheckpointPath checkpoint_path(const spec::Adapter* adapter, const std::string& 
 // The declaration's list of untouched modules, made quick to ask.
 class IgnoreList {
  public:
-  IgnoreList(const std::vector<std::string>& entries, bool by_component) : by_component_(by_component) {
+  IgnoreList(const std::vector<std::string>& entries, spec::IgnoreMatch match)
+      : by_component_(match == spec::IgnoreMatch::kComponent) {
     for (const std::string& entry : entries) {
-      if (entry.starts_with("re:") || entry.find_first_of("*?") != std::string::npos)
-        patterns_.push_back(spec::ignored_by(entry, by_component));
-      else
+      if (entry.starts_with("re:") || entry.find_first_of("*?") != std::string::npos ||
+          match == spec::IgnoreMatch::kSubstring) {
+        patterns_.push_back(spec::ignored_by(entry, match));
+        texts_.push_back(entry);
+      } else {
         exact_.insert(entry);
+      }
     }
   }
+  const std::unordered_set<std::string>& exact() const { return exact_; }
+  const std::vector<std::string>& patterns() const { return texts_; }
   bool empty() const { return exact_.empty() && patterns_.empty(); }
   bool hits(const std::string& path) const {
     for (size_t end = path.find('.'); !exact_.empty(); end = path.find('.', end + 1)) {
@@ -56,6 +62,7 @@ class IgnoreList {
   bool by_component_;
   std::unordered_set<std::string> exact_;
   std::vector<std::function<bool(const std::string& path)>> patterns_;
+  std::vector<std::string> texts_;  // of the patterns
 };
 
 }  // namespace archlight::analysis::internal

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/json.h"
 #include "base/yaml.h"
 #include "expr/formula.h"
 
@@ -55,5 +56,7 @@ std::span<const base::YamlEntry> read_map(const base::Yaml& node, const std::str
 std::string read_text(const base::Yaml& node, const std::string& what, base::Faults& faults);
 // A list of texts, or one text as a list of one.
 std::vector<std::string> read_texts(const base::Yaml& node, const std::string& what, base::Faults& faults);
+// What is written in YAML where JSON would stand: maps, lists, whole numbers, true, false, null; the rest is text.
+base::Json json_of(const base::Yaml& node);
 
 }  // namespace archlight::spec::internal

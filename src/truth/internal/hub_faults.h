@@ -16,6 +16,7 @@ struct HubTarget {
   bool has_token = false;
   bool gated = false;    // the hub's description says so
   std::string fallback;  // "" or advice that names a cached copy
+  std::string file;      // a .gguf file that is asked for
 
   std::string page() const { return endpoint.text() + "/" + repo; }
 };

@@ -1,0 +1,70 @@
+// quant_tables.h: two tables beside the schemes of quant.h.
+//
+// specs/declarations.yaml  how one declaration gives different modules different schemes. A row:
+//   name, source
+//   when       keys of the declaration and their values, as in a scheme's declared_by
+//   parts      the key of a map whose values are declarations of their own, put over the whole; '.' for the map
+//              that the declaration itself is
+//   chosen_by  what names a part's modules: `key` (its key is the path of a module, or of one that holds it),
+//              `pattern` (its key is '+:' or '-:' and an expression, or an expression; '-:' leaves modules plain), or
+//              the name of a list inside the part
+//   classes    words of such a list that stand for ops
+//   presets    words that stand in place of a part, and the part that each means
+//   plain      pairs of keys and values; a part with one of them leaves its modules plain
+//   others     `plain` or `whole`: what becomes of modules that no part names
+// specs/counting.yaml  what the hub's element total counts: `rules`, of which each stored tensor follows the first
+//   that fits it (a tensor that none fits counts its elements once), and `alternatives`, further lists that are
+//   put in front of the rules, one at a time, only where the rules do not meet a total. A rule:
+//   name, source, times
+//   tensors    {scalar, main, buffer, tied: true|false, dtype, schemes, names}: all that are stated must hold
+//   logical    true: a weight counts the elements of the weight rather than of the words that store it
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/dtype.h"
+#include "base/json.h"
+#include "base/yaml.h"
+
+namespace archlight::spec {
+
+struct MixedForm {
+  std::string name, source;
+  std::vector<std::pair<std::string, std::string>> when;
+  std::string parts;
+  std::string chosen_by;
+  std::vector<std::pair<std::string, std::vector<std::string>>> classes;
+  std::vector<std::pair<std::string, std::shared_ptr<const base::Json>>> presets;
+  std::vector<std::pair<std::string, std::string>> plain;
+  bool others_whole = false;
+};
+
+struct CountRule {
+  std::string name, source;
+  int times = 1;
+  bool logical = false;
+  std::optional<bool> scalar, main, buffer, tied;
+  std::optional<base::Dtype> dtype;
+  std::vector<std::string> schemes;
+  std::vector<std::string> names;  // last segments of stored names
+};
+
+struct CountList {
+  std::string name, source;
+  bool repeats_tied = false;  // a tied table counts again, stored or not
+  std::vector<CountRule> rules;
+};
+
+struct Counting {
+  std::vector<CountRule> rules;
+  std::vector<CountList> alternatives;
+};
+
+base::Result<std::vector<MixedForm>> parse_declarations(const base::Yaml& root);
+base::Result<Counting> parse_counting(const base::Yaml& root);
+
+}  // namespace archlight::spec
