@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "guard/analysis_guard.h"
+#include "guard/axiom.h"
 #include "guard/schedule.h"
 #include "guard/structural.h"
 #include "guard/wiring.h"
@@ -40,6 +41,10 @@ constexpr Guard kGuards[] = {
      .checks = "dims, tying, rope, masks, windows and kinds of layer; nothing declared and unused",
      .against = "the config, where it states a thing whatever the family",
      .run = check_structural},
+    {.name = "axiom",
+     .checks = "what components promise of their caches holds for every context length",
+     .against = "the evaluation on symbols, or one context length that refutes it",
+     .run = check_axioms},
     {.name = "weight",
      .checks = "every tensor's name, element count and bytes, both ways, and the totals",
      .against = "tensor headers; the index; recorded totals; file sizes"},

@@ -132,8 +132,12 @@ class Schedule {
       if (is_root(from_top)) continue;
       const ConfigKey* row = keys_.find(from_top);
       if (row && spec::outside_the_model(row->key_class)) continue;
-      if (value.is_object() && !ignored(from_root) && !ignored(from_top))
+      const bool objects = value.is_array() && !value.empty() && value[0].is_object();
+      if ((value.is_object() || objects) && (ignored(from_root) || ignored(from_top))) continue;
+      if (value.is_object())
         walk(value, root, from_root);
+      else if (objects)  // one for each layer, or the like: every different one says its keys
+        for (const Json& item : std::set<Json>(value.begin(), value.end())) walk(item, root, from_root);
       else if (!value.is_object() || value.empty())
         leaf(key, from_root, from_top, value, row);
     }
@@ -238,6 +242,8 @@ class Schedule {
     }
     if (layers == 0) return;
     for (const auto& [key, rules] : per_layer) covered(stack, layers, key, rules);
+    words(stack, layers, stack.per_layer, per_layer);
+    for (const LayerRule& rule : stack.layers) words(stack, layers, rule.per_layer, per_layer);
     indices(stack, layers, listed);
   }
 
@@ -246,6 +252,53 @@ class Schedule {
     for (const std::string& key : rule.config_keys)
       if (spec::config_value(model_, config_, key)) return key;
     return rule.config_keys.empty() ? std::string() : rule.config_keys[0];
+  }
+
+  // Lists that dims with a value per layer read: as long as the stack, and every text in one of them is asked for.
+  void words(const spec::StackDecl& stack, int64_t layers, const std::vector<spec::DimDecl>& dims,
+             const std::map<std::string, std::vector<const LayerRule*>>& by_rules) {
+    std::map<std::string, std::set<std::string>> asked;
+    std::map<std::string, base::Span> where;
+    for (const spec::DimDecl& dim : dims)
+      for (const std::string& key : dim.config_keys) {
+        where.emplace(key, dim.at);
+        asked[key];
+        if (!dim.is.empty()) asked[key].insert(dim.is);
+      }
+    for (const auto& [key, texts] : asked) {
+      std::string full;
+      const Json* list = spec::config_value(model_, config_, key, &full);
+      if (!list || !list->is_array() || by_rules.contains(key)) continue;
+      length(stack, layers, key, full, list->size(), where.at(key));
+      for (size_t i = 0; i < list->size() && static_cast<int64_t>(i) < layers && !texts.empty(); ++i) {
+        const std::string value = spec::plain_text((*list)[i]);
+        ++out_.checks;
+        if (texts.contains(value)) continue;
+        fail(where.at(key),
+             "config." + full + " says '" + shortened(value) + "' of layer " + std::to_string(i) +
+                 ", which no dim of stack '" + stack.name + "' asks for",
+             "a dim for each of its values", "{config: " + key + ", is: " + shortened(value) + "}");
+        break;
+      }
+    }
+  }
+
+  void length(const spec::StackDecl& stack, int64_t layers, const std::string& key, const std::string& full,
+              size_t found, const base::Span& where) {
+    int64_t entries = layers;
+    std::string why = "one for each layer of stack '" + stack.name + "'";
+    if (const auto declared = std::ranges::find(model_.lists, key, &spec::NamedFormula::name);
+        declared != model_.lists.end())
+      if (const std::optional<expr::Rational> declared_length = value_of(declared->formula, binding_);
+          declared_length && declared_length->is_integer()) {
+        entries = static_cast<int64_t>(declared_length->num);
+        why = declared->formula.text();
+      }
+    ++out_.checks;
+    if (static_cast<int64_t>(found) != entries)
+      fail(where, "config." + full + " has " + std::to_string(found) + " entries",
+           std::to_string(entries) + ", " + why,
+           "where the list speaks of more layers, lists: { " + key + ": FORMULA }");
   }
 
   void covered(const spec::StackDecl& stack, int64_t layers, const std::string& key,
@@ -259,20 +312,7 @@ class Schedule {
       for (const char c : list->get_ref<const std::string&>()) stated.emplace_back(1, c);
     else
       for (const Json& item : *list) stated.push_back(spec::plain_text(item));
-    int64_t entries = layers;
-    std::string why = "one for each layer of stack '" + stack.name + "'";
-    if (const auto declared = std::ranges::find(model_.lists, key, &spec::NamedFormula::name);
-        declared != model_.lists.end())
-      if (const std::optional<expr::Rational> length = value_of(declared->formula, binding_);
-          length && length->is_integer()) {
-        entries = static_cast<int64_t>(length->num);
-        why = declared->formula.text();
-      }
-    ++out_.checks;
-    if (static_cast<int64_t>(stated.size()) != entries)
-      fail(rules[0]->at, "config." + full + " has " + std::to_string(stated.size()) + " entries",
-           std::to_string(entries) + ", " + why,
-           "where the list speaks of more layers, lists: { " + key + ": FORMULA }");
+    length(stack, layers, key, full, stated.size(), rules[0]->at);
     std::set<std::string> values;
     for (size_t i = 0; i < stated.size() && static_cast<int64_t>(i) < layers; ++i) {
       const std::string& value = stated[i];

@@ -118,6 +118,65 @@ CacheEntry parse_cache_entry(const Yaml& node, Faults& faults) {
   return out;
 }
 
+// A comparison of two formulas: the first relation that stands outside every parenthesis.
+std::optional<Axiom> parse_comparison(const std::string& text, const base::Span& at, Faults& faults) {
+  constexpr std::string_view kRelations[] = {"==", "<=", ">=", "<", ">"};
+  Axiom out;
+  out.text = text;
+  out.at = at;
+  size_t found = std::string::npos;
+  std::string_view relation;
+  int depth = 0;
+  for (size_t i = 0; i < text.size() && relation.empty(); ++i) {
+    depth += text[i] == '(' ? 1 : text[i] == ')' ? -1 : 0;
+    if (depth != 0) continue;
+    for (const std::string_view candidate : kRelations)
+      if (relation.empty() && text.compare(i, candidate.size(), candidate) == 0) {
+        found = i;
+        relation = candidate;
+      }
+  }
+  if (relation.empty()) {
+    faults.push_back(
+        fault_at(at, "axiom '" + text + "' compares nothing",
+                 "one of ==, <=, >=, <, > between two formulas, as in \"kv_tokens <= d_window\""));
+    return std::nullopt;
+  }
+  const auto side = [&](std::string_view part) -> expr::Formula {
+    Result<expr::Formula> formula = expr::Formula::parse(part, at);
+    if (formula) return std::move(*formula);
+    base::append(faults, formula.faults());
+    return {};
+  };
+  out.left = side(trim(std::string_view(text).substr(0, found)));
+  const std::string_view right = trim(std::string_view(text).substr(found + relation.size()));
+  if (right == "constant" && relation == "==") return out;
+  out.right = side(right);
+  out.relation = relation == "=="       ? Axiom::Relation::kEqual
+                 : relation.size() == 2 ? Axiom::Relation::kAtMost
+                                        : Axiom::Relation::kBelow;
+  if (relation.front() == '>') std::swap(out.left, out.right);
+  return out;
+}
+
+std::vector<Axiom> parse_axioms(const Yaml& node, Faults& faults) {
+  std::vector<Axiom> out;
+  for (const Yaml& item : internal::read_list(node, "'axioms'", "a list of comparisons", faults)) {
+    std::optional<Axiom> axiom;
+    if (item.is_map()) {
+      Reader reader(item, "an axiom", faults);
+      const expr::Formula when = reader.formula("when");
+      axiom = parse_comparison(reader.required_text("holds"), item.at, faults);
+      reader.finish();
+      if (axiom) axiom->when = when;
+    } else {
+      axiom = parse_comparison(internal::read_text(item, "an axiom", faults), item.at, faults);
+    }
+    if (axiom) out.push_back(std::move(*axiom));
+  }
+  return out;
+}
+
 Op parse_custom_op(const base::YamlEntry& entry, Faults& faults) {
   Reader reader(entry.value, "custom op '" + entry.key + "'", faults);
   const std::string params = reader.text("params"), flops = reader.text("flops", "0"),
@@ -269,7 +328,7 @@ Result<Component> parse_component(const Yaml& root, const std::string& name) {
   for (const base::YamlEntry& entry : reader.map("stream_out", "a map of stream names to nodes"))
     out.stream_out.emplace_back(entry.key, internal::read_text(entry.value, "a stream's node", faults));
   out.reads = reader.texts("reads");
-  out.axioms = reader.texts("axioms");
+  if (const Yaml* axioms = reader.get("axioms")) out.axioms = parse_axioms(*axioms, faults);
   out.src = reader.text("src");
   reader.finish();
   if (!faults.empty()) return faults;

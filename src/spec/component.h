@@ -12,7 +12,9 @@
 //   variant_of     the other end of decode_variant
 //   graph          name: {op|component|slot: NAME, in: ..., dims: {...}, ...}
 //   custom_ops     rows as in op.h, of the first seven shape kinds
-//   axioms, src    promises and source anchors, kept as text
+//   axioms         what its cache keeps, for every context length: comparisons over its own quantities, as
+//                  "kv_tokens <= d_window"; {when: FORMULA, holds: TEXT} where it depends on dims
+//   src            where the forward pass stands, kept as text
 // Node keys
 //   in             operands: a name; 'a | b' is the first that exists; 'a?' may be absent
 //   dims, dim      axis names of the op, or names a nested component sees, as formulas over dims
@@ -105,6 +107,15 @@ struct CacheEntry {
   base::Span at;
 };
 
+// A promise: left RELATION right. `constant` on the right: the left side is the same for every context length.
+struct Axiom {
+  std::string text;
+  enum class Relation { kEqual, kAtMost, kBelow } relation = Relation::kEqual;
+  expr::Formula left, right;  // of >= and >, the sides change places; right is empty for `constant`
+  expr::Formula when;
+  base::Span at;
+};
+
 struct Component {
   std::string name;
   base::Span at;
@@ -120,7 +131,7 @@ struct Component {
   std::vector<Op> custom_ops;
   std::vector<std::pair<std::string, std::string>> stream_out;  // stream, node
   std::vector<std::string> reads;
-  std::vector<std::string> axioms;
+  std::vector<Axiom> axioms;
   std::string src;
   bool draft = false;
 

@@ -147,17 +147,23 @@ bool is_off(const Json& value, const ConfigKey* row) {
 
 std::vector<ConfigRead> config_reads(const Model& model) {
   std::vector<ConfigRead> out = {{"architectures", "match"}, {"model_type", "match"}};
-  for (const DimDecl& dim : model.dims) {
-    const std::string reader = "dim '" + dim.name + "'";
-    for (const std::string& key : dim.config_keys) out.push_back({key, reader});
-    for (const expr::Formula* formula : {&dim.formula, &dim.fallback, &dim.null_value})
-      add_formula(out, *formula, reader);
-  }
+  const auto add_dims = [&](const std::vector<DimDecl>& dims, const std::string& of) {
+    for (const DimDecl& dim : dims) {
+      const std::string reader = "dim '" + dim.name + "'" + of;
+      for (const std::string& key : dim.config_keys) out.push_back({key, reader});
+      for (const expr::Formula* formula : {&dim.formula, &dim.fallback, &dim.null_value})
+        add_formula(out, *formula, reader);
+    }
+  };
+  add_dims(model.dims, {});
   for (const ModelEntry& entry : model.entries) {
     if (!entry.stack) continue;
     const std::string stack = "stack '" + entry.stack->name + "'";
-    for (const LayerRule& rule : entry.stack->layers)
+    add_dims(entry.stack->per_layer, " of each layer of " + stack);
+    for (const LayerRule& rule : entry.stack->layers) {
       for (const std::string& key : rule.config_keys) out.push_back({key, "a layer rule of " + stack});
+      add_dims(rule.per_layer, " of each layer of " + stack);
+    }
     for (const StreamDecl& stream : entry.stack->streams)
       if (stream.chosen.starts_with("config."))
         out.push_back({stream.chosen.substr(7), "stream '" + stream.name + "' of " + stack});

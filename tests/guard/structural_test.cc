@@ -42,7 +42,7 @@ Report report_of(const Files& files, const std::string& more) {
   EXPECT_TRUE(library.ok()) << base::render_all(library.faults());
   truth::Truth truth;
   truth.config = config_with(*json(kConfig), more);
-  return verify_all(*library, truth);
+  return verify_all(*library, truth, {"axiom"});
 }
 std::string faults(const std::string& more, const Files& files = stating()) {
   return lines_of(report_of(files, more));

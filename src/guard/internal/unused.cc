@@ -79,13 +79,22 @@ class Unused {
     if (!decl.block.empty() && !model_.component_of(decl.block)) reach(decl.block, decl.at);
     for (const spec::StreamDecl& stream : decl.streams)
       for (const expr::Formula& axis : stream.shape) name(axis);
+    per_layer(decl.per_layer);
     for (const spec::LayerRule& rule : decl.layers) {
+      per_layer(rule.per_layer);
       name(rule.formula);
       name(rule.dims);
       for (const auto& [slot, fill] : rule.fills) {
         asked_.insert(fill);
         if (!model_.component_of(fill)) reach(fill, rule.at);
       }
+    }
+  }
+
+  void per_layer(const std::vector<spec::DimDecl>& dims) {
+    for (const spec::DimDecl& dim : dims) {
+      per_layer_.push_back(&dim);
+      for (const expr::Formula* formula : {&dim.formula, &dim.fallback, &dim.null_value}) name(*formula);
     }
   }
 
@@ -115,7 +124,10 @@ class Unused {
           for (const expr::Formula* formula : {&dim.formula, &dim.fallback, &dim.null_value}) name(*formula);
       more = named_.size() > before;
     }
-    for (const spec::DimDecl& dim : model_.dims) {
+    std::vector<const spec::DimDecl*> all = per_layer_;
+    for (const spec::DimDecl& dim : model_.dims) all.push_back(&dim);
+    for (const spec::DimDecl* each : all) {
+      const spec::DimDecl& dim = *each;
       ++out_.checks;
       if (!named_.contains(dim.name))
         fail(dim.at, "dim '" + dim.name + "' is bound and never used",
@@ -146,6 +158,7 @@ class Unused {
   const spec::Library& library_;
   const spec::Model& model_;
   Findings& out_;
+  std::vector<const spec::DimDecl*> per_layer_;
   std::map<std::string, const Component*> reached_;
   std::set<std::string> named_, asked_, computed_;
   bool unknown_ = false;
