@@ -136,8 +136,8 @@ struct Part {
     if (key == "kv_bytes") {
       for (const analysis::Cache& cache : a.caches)
         if (here(cache.node))
-          out = out +
-                analysis::entry_tokens(a, cache) * cache.per_token * base::dtype_bits(traffic().kv_dtype) / 8;
+          out = out + analysis::entry_tokens(a, cache) * cache.per_token *
+                          analysis::cache_width(a, cache, traffic());
       return out;
     }
     return std::nullopt;

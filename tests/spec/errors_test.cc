@@ -69,12 +69,14 @@ TEST(SpecErrors, Components) {
        "expert, ffn_dense, head; did you mean 'ffn_dense'?"},
       {kMlp, "outputs:", "output:",
        "specs/components/library/mlp.yaml:8:1: unknown key 'output' in component 'mlp'; expected one of "
-       "axioms, cache, custom_ops, decode_variant, graph, outputs, reads, role, src, stream_out, variant_of; "
+       "axioms, cache, custom_ops, decode_variant, graph, outputs, reads, role, src, stream_out, variant_of, "
+       "weights; "
        "did you mean 'outputs'?"},
       {kMlp, "{ op: silu, in: gate", "{ op: silu, inn: gate",
        "specs/components/library/mlp.yaml:5:22: unknown key 'inn' in node 'act'; expected one of active, "
        "apart, "
-       "bias, component, copies, dim, dims, in, mask, op, path, role, slot, split, src, tied_to, tied_when, "
+       "bias, component, copies, dim, dims, in, mask, op, path, ratio, role, slot, split, src, tied_to, "
+       "tied_when, "
        "weight_axes, weight_of, when, window; did you mean 'in'?"},
       {kMlp, "{ op: silu, in: gate, dim: d_ff }", "silu",
        "specs/components/library/mlp.yaml:5:10: node 'act' is 'silu'; expected a map"},
@@ -166,7 +168,8 @@ TEST(SpecErrors, Models) {
   const Row rows[] = {
       {kModel, "components:", "componets:",
        "specs/models/tiny.yaml:2:1: unknown key 'componets' in model 'tiny'; expected one of adapter, "
-       "buffers, components, dims, drafts, holds, ignores, lists, match, max_context, model, note, quant_context, src; did you mean "
+       "buffers, components, dims, drafts, holds, ignores, lists, match, max_context, model, note, "
+       "quant_context, src; did you mean "
        "'components'?"},
       {kModel, "  d_model: config.hidden\n", "  d_model: {}\n",
        "specs/models/tiny.yaml:7:3: dim 'd_model' has no origin; expected config: KEY, or a formula"},
@@ -327,11 +330,11 @@ TEST(SpecErrors, AllOfThem) {
                   .with(kMlp, "role: ffn_dense\n", "")),
       "specs/components/library/mlp.yaml:1:1: component 'mlp' has no 'role'; expected 'role': a "
       "text\nspecs/components/library/mlp.yaml:4:22: unknown key 'inn' in node 'act'; expected one of "
-      "active, apart, bias, component, copies, dim, dims, in, mask, op, path, role, slot, split, src, "
+      "active, apart, bias, component, copies, dim, dims, in, mask, op, path, ratio, role, slot, split, src, "
       "tied_to, "
       "tied_when, weight_axes, weight_of, when, window; did you mean "
       "'in'?\nspecs/components/library/mlp.yaml:4:33: unknown key 'dimm' in node 'act'; expected one of "
-      "active, apart, bias, component, copies, dim, dims, in, mask, op, path, role, slot, split, src, "
+      "active, apart, bias, component, copies, dim, dims, in, mask, op, path, ratio, role, slot, split, src, "
       "tied_to, "
       "tied_when, weight_axes, weight_of, when, window; did you mean 'dims'?");
 }
