@@ -593,19 +593,21 @@ class Verifier {
       std::vector<Combination> fits =
           combinations_for(report_.bill->storage, counting, nullptr, *truth_.recorded_elements);
       if (fits.empty()) {
-        // Exactly one alternative may meet the total, or none is taken.
-        std::vector<const spec::CountList*> meeting;
+        // Exactly one alternative may meet the total, or none is taken; one that needs no optional tensor goes
+        // before those that need some.
+        std::vector<std::pair<const spec::CountList*, Combination>> meeting;
         for (const spec::CountList& list : counting.alternatives)
           if (std::vector<Combination> own =
                   combinations_for(report_.bill->storage, counting, &list, *truth_.recorded_elements);
-              own.size() == 1) {
-            meeting.push_back(&list);
-            fits = std::move(own);
-          }
-        if (meeting.size() == 1)
-          alternative = meeting[0];
-        else
-          fits.clear();
+              own.size() == 1)
+            meeting.emplace_back(&list, std::move(own[0]));
+        const auto needs = [](const auto& row) { return !row.second.present.empty(); };
+        if (std::ranges::any_of(meeting, [&](const auto& row) { return !needs(row); }))
+          std::erase_if(meeting, needs);
+        if (meeting.size() == 1) {
+          alternative = meeting[0].first;
+          fits = {std::move(meeting[0].second)};
+        }
       }
       if (fits.size() == 1) {
         report_.choice.present = fits[0].present;
