@@ -47,17 +47,23 @@ std::string with_indices(const std::string& pattern, const std::vector<int64_t>&
 }
 
 CheckpointPath checkpoint_path(const spec::Adapter* adapter, const std::string& canonical) {
-  if (!adapter) return {canonical};
+  if (!adapter) return {canonical, ".", false, {}};
   const std::vector<std::string> parts = split_path(canonical);
   const spec::AdapterRule* best = nullptr;
   for (const spec::AdapterRule& rule : adapter->rules)
     if (rule.from.size() <= parts.size() && std::equal(rule.from.begin(), rule.from.end(), parts.begin()) &&
         (!best || rule.from.size() > best->from.size()))
       best = &rule;
-  if (!best) return {canonical};
+  if (!best) return {canonical, ".", false, {}};
   std::vector<std::string> to = best->to;
   to.insert(to.end(), parts.begin() + static_cast<ptrdiff_t>(best->from.size()), parts.end());
-  return {join_path(to), best->join, best->stacked};
+  CheckpointPath out{join_path(to), best->join, best->stacked, {}};
+  for (const std::vector<std::string>& part : best->parts) {
+    std::vector<std::string> own = part;
+    own.insert(own.end(), parts.begin() + static_cast<ptrdiff_t>(best->from.size()), parts.end());
+    out.parts.push_back(join_path(own));
+  }
+  return out;
 }
 
 }  // namespace archlight::analysis::internal

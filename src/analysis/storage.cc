@@ -295,10 +295,45 @@ class Storer {
       indices.pop_back();
       counts.pop_back();
     }
+    const Placed placed{i, roles, scheme, by_declaration, said, dtype, indices, counts, stack};
+    if (named.parts.empty()) return add_module(param, named, placed, 1);
+    // Some files keep the parts of a joined weight apart, as equal shares of its first axis.
+    const auto parts = static_cast<int64_t>(named.parts.size());
+    Param part = param;
+    if (!part.base_axes.empty()) part.base_axes[0] = part.base_axes[0] / analysis_.pool->constant(parts);
+    part.base_elements = part.base_elements / analysis_.pool->constant(parts);
+    for (const std::string& path : named.parts)
+      add_module(part, {path, named.join, named.stacked, {}}, placed, static_cast<int>(parts));
+  }
+
+  // What one weight's module is stored as, wherever its copies stand.
+  struct Placed {
+    size_t i = 0;  // index into Analysis::params
+    const std::vector<std::string>& roles;
+    const spec::QuantScheme* scheme = nullptr;
+    bool by_declaration = false;
+    const std::vector<std::pair<std::string, std::string>>* said = nullptr;
+    std::optional<Dtype> dtype;
+    const std::vector<std::vector<int64_t>>& indices;
+    const std::vector<Expr>& counts;
+    Expr stack;
+  };
+
+  void add_module(const Param& param, const CheckpointPath& named, const Placed& placed, int parts) {
+    const size_t i = placed.i;
+    const std::vector<std::string>& roles = placed.roles;
+    const spec::QuantScheme* scheme = placed.scheme;
+    const bool by_declaration = placed.by_declaration;
+    const std::vector<std::pair<std::string, std::string>>* said = placed.said;
+    const std::optional<Dtype> dtype = placed.dtype;
+    const std::vector<std::vector<int64_t>>& indices = placed.indices;
+    const std::vector<Expr>& counts = placed.counts;
+    const Expr stack = placed.stack;
+    const size_t first_row = out_.tensors.size();
 
     if (by_declaration && is_matrix(param))
       out_.by_declaration.push_back(
-          {i, named.path, plain_name(param, named).substr(named.path.size()), stack});
+          {i, named.path, plain_name(param, named).substr(named.path.size()), stack, parts});
 
     const auto format_of = [&](const std::vector<int64_t>& values) -> Format {
       const std::string path = with_indices(named.path, values);
@@ -386,6 +421,7 @@ class Storer {
       add_plain(i, param, named, own, own_counts, stack, dtype);
       if (by_declaration && is_matrix(param)) add_companions(i, param, named, own, own_counts);
     }
+    for (size_t row = first_row; row < out_.tensors.size(); ++row) out_.tensors[row].parts = parts;
   }
 
   // Scalars that a declared scheme may put beside weights that it leaves plain: an FP8 cache's.

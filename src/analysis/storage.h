@@ -62,6 +62,7 @@ struct StoredTensor {
   bool optional = false;  // may be absent; absent unless the choice says present
   bool tied = false;
   bool main = true;            // the weight itself rather than a scale beside it
+  int parts = 1;               // main tensors that together are one weight
   expr::Expr weight_elements;  // of the weight that a main tensor stores: packed words hold several
   bool scalar = false;         // 0-d
   bool variable = false;       // of a length that only the file knows; counts as nothing here
@@ -86,6 +87,7 @@ struct DeclaredModule {
   std::string path;          // in the checkpoint, '*' for indices
   std::string plain_suffix;  // what follows the path in the plain weight's name
   expr::Expr stack;          // copies in one tensor; none otherwise
+  int parts = 1;             // modules that keep this weight's equal shares apart
 };
 
 struct Storage {

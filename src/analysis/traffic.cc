@@ -133,15 +133,19 @@ base::Result<Traffic> traffic_of(const Analysis& analysis, const Analysis& store
     const StoredTensor& first = storage.tensors[storage.of_param[*match][0]];
     Expr bytes = stored.pool->constant(0), rows = bytes, sum = bytes;
     bool alike = true;
+    size_t mains = 0;
     for (size_t row : storage.of_param[*match]) {
       const StoredTensor& tensor = storage.tensors[row];
       if (!tensor.present && !tensor.tied) continue;
       alike = alike && tensor.count == first.count;
       bytes = bytes + tensor.bytes();
       sum = sum + tensor.bytes() * tensor.count;
-      if (tensor.main) rows = rows + tensor.count;
+      if (tensor.main) rows = rows + tensor.count / stored.pool->constant(tensor.parts);
+      if (tensor.main) ++mains;
     }
     if (rows.is_zero()) continue;
+    // One weight with its scales, in as many modules as keep its parts: alike in all copies.
+    alike = alike && mains == static_cast<size_t>(first.parts);
     Expr per_copy = alike ? bytes : sum / rows;
     // A stacked tensor holds the innermost copies of its layer, and so lacks their index.
     size_t indices = base_param.group >= 0 ? 1 : 0;

@@ -99,7 +99,10 @@ std::string evidence_line(const Session& session) {
   }
   std::string verdict(guard::verdict_name(report.verdict));
   if (report.verdict == guard::Verdict::kVerified) verdict = "verified against " + what;
-  if (report.verdict == guard::Verdict::kAgrees)
+  if (report.verdict == guard::Verdict::kAgrees && report.level == truth::Level::kIndex)
+    verdict =
+        "agrees with every tensor's name, and with the total as far as lengths that only files know allow";
+  else if (report.verdict == guard::Verdict::kAgrees)
     verdict =
         "agrees with " +
         (report.level == truth::Level::kConfig ? std::string("the sizes of the checkpoint's files") : what) +

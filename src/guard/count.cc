@@ -62,6 +62,8 @@ std::vector<Combination> combinations_for(const analysis::Storage& storage, cons
   std::vector<Open> open;
   for (const StoredTensor& tensor : storage.tensors) {
     const bool repeats = tensor.tied && alternative && alternative->repeats_tied;
+    // Counted again or not: an alternative says which, so that the total cannot.
+    if (tensor.tied && alternative && !repeats) continue;
     if (tensor.optional && !repeats) {
       auto it = std::ranges::find_if(
           open, [&](const Open& row) { return row.optional && row.names[0] == tensor.name; });

@@ -140,7 +140,8 @@ class Finder {
     std::vector<const StoredTensor*>& rows = rows_[m];
     if (rows.empty())
       for (size_t row : bill_.storage.of_param[modules()[m].param])
-        rows.push_back(&bill_.storage.tensors[row]);
+        if (bill_.storage.tensors[row].name.starts_with(modules()[m].path))
+          rows.push_back(&bill_.storage.tensors[row]);
     return rows;
   }
 
@@ -210,10 +211,17 @@ class Finder {
     return found[0];
   }
 
+  // Of the weight that one module keeps.
+  std::vector<expr::Expr> axes_of(const DeclaredModule& module) const {
+    std::vector<expr::Expr> out = bill_.prefill->params[module.param].base_axes;
+    out[0] = out[0] / bill_.prefill->pool->constant(module.parts);
+    return out;
+  }
+
   bool plain(const DeclaredModule& module, const Parts& parts) const {
     Wanted one{module.plain_suffix, {Dtype::kBF16, Dtype::kF16, Dtype::kF32, Dtype::kF64}, {}, false, false};
     if (module.stack) one.shape.push_back(static_cast<uint64_t>(module.stack.integer().value_or(0)));
-    for (const expr::Expr& axis : bill_.prefill->params[module.param].base_axes)
+    for (const expr::Expr& axis : axes_of(module))
       one.shape.push_back(static_cast<uint64_t>(axis.integer().value_or(0)));
     // Scales of a cache may stand beside.
     Parts own = parts;
@@ -234,7 +242,7 @@ class Finder {
       if (std::ranges::find(scheme.tensors, part.suffix, &spec::StoredPattern::suffix) ==
           scheme.tensors.end())
         return std::nullopt;
-    const std::vector<expr::Expr>& axes = bill_.prefill->params[module.param].base_axes;
+    const std::vector<expr::Expr> axes = axes_of(module);
     expr::ExprPool& pool = *bill_.prefill->pool;
     std::vector<size_t> at(scheme.params.size(), 0);
     const auto value = [&](size_t i) {

@@ -357,7 +357,15 @@ Result<Adapter> parse_adapter(const Yaml& root, const std::string& name, std::st
     rule.from = split_path(entry.key);
     if (entry.value.is_map()) {
       Reader inner(entry.value, "the rule for '" + entry.key + "'", faults);
-      rule.to = split_path(inner.required_text("path"));
+      for (const std::string& part : inner.texts("parts")) rule.parts.push_back(split_path(part));
+      if (rule.parts.empty())
+        rule.to = split_path(inner.required_text("path"));
+      else
+        rule.to = rule.parts[0];
+      if (rule.parts.size() > 16)
+        faults.push_back(fault_at(
+            rule.at, "the rule for '" + entry.key + "' has " + std::to_string(rule.parts.size()) + " parts",
+            "at most 16"));
       rule.join = inner.text("join", ".");
       rule.stacked = inner.flag("stacked");
       inner.finish();

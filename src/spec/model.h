@@ -168,6 +168,8 @@ struct AdapterRule {
   std::vector<std::string> to;
   std::string join = ".";  // between the module and its parameter
   bool stacked = false;    // the innermost copies are one tensor with a leading axis
+  std::vector<std::vector<std::string>>
+      parts;  // modules that keep equal shares of the first axis, in place of `to`
   base::Span at;
 };
 

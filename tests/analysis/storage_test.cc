@@ -89,6 +89,14 @@ TEST(Storage, Adapters) {
             "h.*.down_proj.weight BF16 [4, 8, 16] x3");
   EXPECT_EQ(adapted("{ layers.*.mlp.*.down: { path: h.*.down_proj, stacked: true, join: _ } }"),
             "h.*.down_proj BF16 [4, 8, 16] x3");
+  // Equal shares of the first axis, kept apart.
+  const std::string parts = "{ layers.*.mlp.*.down: { parts: [h.*.e.*.a, h.*.e.*.b] } }";
+  EXPECT_EQ(adapted(parts), "");
+  const Made apart = experts.with(kModel, "model:\n", "adapter: plain\nmodel:\n")
+                         .plus("adapters/plain.yaml", "paths: " + parts + "\n");
+  EXPECT_EQ(stored(apart, "h."), "h.*.e.*.a.weight BF16 [4, 16] x12\nh.*.e.*.b.weight BF16 [4, 16] x12");
+  for (const char* key : {"params.total", "storage.bytes", "prefill.weight_bytes", "decode.weight_bytes"})
+    EXPECT_EQ(counted(apart, key), counted(experts, key)) << key;
   EXPECT_EQ(stored(experts.with(kModel, "model:\n", "adapter: plane\nmodel:\n")
                        .plus("adapters/plain.yaml", "paths: { layers: x }\n"),
                    "down"),

@@ -64,14 +64,14 @@ const Described kDescribed[] = {
     {"TheBloke--wizard-mega-13B-GPTQ", "config", "agrees", 7454797240},
     {"TinyLlama--TinyLlama-1.1B-Chat-v1.0.single-shard-index", "index", "verified", 2200096768},
     {"adept--fuyu-8b", "index", "verified", 18816477184},
-    {"allenai--Molmo-7B-D-0924.nf4", "index", "wrong", 6661964712, "6,661,955,584 by the spec, 9,128 fewer"},
+    {"allenai--Molmo-7B-D-0924.nf4", "index", "agrees", 6661964712},
     {"allenai--olmOCR-7B-0225-preview", "index", "verified", 16582751232},
     {"canopylabs--orpheus-3b-0.1-ft.nf4", "config", "agrees", 2456339440},
     {"canopylabs--orpheus-3b.fp32", "index", "verified", 13203468288},
     {"cognitivecomputations--Dolphin3.0-R1-Mistral-24B", "index", "verified", 47144847360},
     {"cognitivecomputations--dolphin-mixtral-8x7b", "index", "verified", 93405618176},
     {"cyankiwi--gemma-4-26B-A4B-it-AWQ-4bit", "index", "wrong", 17191252228,
-     "17,186,571,212 by the spec, 4,681,016 fewer"},
+     "17,186,571,212 by the spec, 4,681,016 fewer"},  // its total was summed from file sizes, headers included
     {"deepseek-ai--DeepSeek-OCR", "index", "verified", 6672212480},
     {"deepseek-ai--DeepSeek-OCR.fp32", "index", "verified", 13344427016},
     {"deepseek-ai--DeepSeek-R1", "count", "agrees", 684531386000},
@@ -328,7 +328,8 @@ TEST(Corpus, DescribedSnapshotsReconcileAtTheirLevel) {
     EXPECT_EQ(main.unit, level == "count" ? "elements" : "bytes");
     EXPECT_EQ(with_commas(main.published), with_commas(row.published));
     EXPECT_EQ(main.equal(), fine) << with_commas(main.ours);
-    if (fine && level != "count") {
+    // An index that agrees has tensors whose length only the files know, which no quantity counts.
+    if (std::string_view(row.verdict) == "verified" && level != "count") {
       EXPECT_EQ(with_commas(*report.bill->find("storage.bytes")->value.integer()),
                 with_commas(row.published));
     }

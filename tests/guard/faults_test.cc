@@ -365,7 +365,8 @@ TEST(Faults, OfWhatAnIndexDeclares) {
   ASSERT_EQ(report.advice.size(), 2u);  // up and down
   EXPECT_EQ(report.advice[0].guard, "packing");
   for (const base::Diagnostic& advice : report.advice)
-    EXPECT_TRUE(advice.wrong.ends_with("scheme fp8_block by its tensors, plain by no declaration; the tensors win"))
+    EXPECT_TRUE(
+        advice.wrong.ends_with("scheme fp8_block by its tensors, plain by no declaration; the tensors win"))
         << advice.wrong;
   // The numbers of the scheme stay its defaults: the total, which is of blocks of 4 and 8, tells.
   EXPECT_EQ(verdict_name(report.verdict), "wrong");

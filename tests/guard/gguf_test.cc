@@ -100,6 +100,9 @@ TEST(Gguf, ASmallFileFromItsBytes) {
   EXPECT_EQ(with_commas(*report.bill->find("storage.bytes")->value.integer()), "801,536");
   EXPECT_EQ(with_commas(*report.bill->find("params.total")->value.integer()),
             with_commas(2 * 589824 + 131072 + 5 * 256));
+  // A decode step reads all of it, of the embedding table one row of 144 bytes in place of 256.
+  EXPECT_EQ(with_commas(*report.bill->find("decode.weight_bytes")->value.integer()),
+            with_commas(801536 - 256 * 144 + 144));
   // Keys and values of F16: 2 layers * 2 * 128 * 2 bytes.
   EXPECT_EQ(with_commas(*report.bill->find("kv.bytes_per_token")->value.integer()), "1,024");
 }
