@@ -222,7 +222,9 @@ class Schedule {
         continue;
       }
       const std::string text = expr::to_string(*wanted);
-      if (spec::plain_text(*found) == text || (*found == true && text == "1")) continue;
+      if (spec::plain_text(*found) == text || (*found == true && text == "1") ||
+          (*found == false && text == "0"))
+        continue;
       fail(held.at, "config." + full + " is " + shortened(found->dump()),
            text + ", which is " + held.formula.text());
     }
