@@ -242,7 +242,7 @@ class Storer {
     const spec::QuantChoice* chosen = choice_for(roles);
     const std::vector<std::pair<std::string, std::string>>* said = chosen ? &chosen->params : nullptr;
     std::string method = chosen ? chosen->method : "none";
-    std::optional<Dtype> dtype;
+    std::vector<Dtype> dtypes;  // none: the plain one
     base::Span at = chosen ? chosen->at : model_.at;
     for (size_t o = 0; o < model_.quant.overrides.size(); ++o) {
       const spec::QuantOverride& row = model_.quant.overrides[o];
@@ -254,7 +254,8 @@ class Storer {
         method = row.method;
         said = nullptr;
       }
-      if (row.dtype) dtype = row.dtype;
+      if (row.dtype) dtypes = {*row.dtype};
+      if (row.dtype && row.or_plain && out_.plain_dtype != *row.dtype) dtypes.push_back(out_.plain_dtype);
       at = row.at;
     }
     if (choice_.absent.contains(param.apart)) return;
@@ -418,8 +419,19 @@ class Storer {
                       by_declaration ? nullptr : said);
         continue;
       }
+<<<<<<< HEAD
       add_plain(i, param, named, own, own_counts, stack, dtype);
       if (by_declaration && is_matrix(param)) add_companions(i, param, named, own, own_counts);
+=======
+      of ? add_quantised(i, param, *of, named, own, own_counts, stack, said)
+         : add_plain(i, param, named, own, own_counts, stack, dtypes);
+    };
+    if (!scheme || quantised_layers.empty()) {
+      part(indices.empty() ? std::vector<int64_t>{} : indices[0], nullptr);
+    } else {
+      part(quantised_layers, scheme);
+      if (split) part(plain_layers, nullptr);
+>>>>>>> 8942cd7 (specs: Qwen3.5, dense and with experts)
     }
     for (size_t row = first_row; row < out_.tensors.size(); ++row) out_.tensors[row].parts = parts;
   }
@@ -621,12 +633,16 @@ class Storer {
 
   void add_plain(size_t i, const Param& param, const CheckpointPath& named,
                  const std::vector<std::vector<int64_t>>& indices, const std::vector<Expr>& counts,
-                 Expr stack, std::optional<Dtype> dtype) {
+                 Expr stack, const std::vector<Dtype>& dtypes) {
     StoredTensor tensor = common(param, indices);
     tensor.name = plain_name(param, named);
     tensor.scheme = "none";
+<<<<<<< HEAD
     tensor.dtypes = {dtype.value_or(out_.plain_dtype)};
     if (gguf_) tensor.dtypes = {Dtype::kF32, Dtype::kF16, Dtype::kBF16};
+=======
+    tensor.dtypes = dtypes.empty() ? std::vector<Dtype>{out_.plain_dtype} : dtypes;
+>>>>>>> 8942cd7 (specs: Qwen3.5, dense and with experts)
     tensor.dtype = tensor.dtypes[0];
     if (stack) tensor.shape.push_back(stack);
     tensor.shape.insert(tensor.shape.end(), param.base_axes.begin(), param.base_axes.end());

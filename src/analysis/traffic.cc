@@ -130,6 +130,7 @@ base::Result<Traffic> traffic_of(const Analysis& analysis, const Analysis& store
                             "a weight that the base component stores");
     const Param& base_param = stored.params[*match];
     // Rows that split a group's layers are averaged by their share, exact in the sum over the group.
+    if (storage.of_param[*match].empty()) continue;  // of a part that the checkpoint does not store
     const StoredTensor& first = storage.tensors[storage.of_param[*match][0]];
     Expr bytes = stored.pool->constant(0), rows = bytes, sum = bytes;
     bool alike = true;

@@ -166,7 +166,9 @@ void label_kinds(const spec::StackDecl& stack, Kinds& kinds) {
     const spec::LayerRule* own =
         stack.layers.empty() ? nullptr : &stack.layers[static_cast<size_t>(kind.rule)];
     std::string plain;
-    if (own && own->kind == spec::LayerRule::Kind::kConfigEquals)
+    // A config's word for a kind of layer, where it is one and no number.
+    if (own && own->kind == spec::LayerRule::Kind::kConfigEquals &&
+        !std::isdigit(static_cast<unsigned char>(own->equals[0].c_str()[0])))
       plain = own->equals[0];
     else if (own && !own->fills.empty())
       plain = own->fills[0].second;

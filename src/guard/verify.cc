@@ -50,8 +50,11 @@ class Verifier {
     }
     // Where tensors are known they say how they are stored, whatever is declared.
     report_.choice.tensors_decide = truth_.level == Level::kHeader || truth_.level == Level::kIndex;
-    if (evaluate(report_.choice)) choose_names_and_parts();
     bool evaluated = evaluate(report_.choice);
+    if (evaluated) {
+      choose_names_and_parts();
+      evaluated = evaluate(report_.choice);
+    }
     if (evaluated && report_.choice.tensors_decide) {
       SeenFormats formats = formats_seen(*report_.bill, truth_);
       // A GGUF file declares nothing: its types are its own word.

@@ -246,7 +246,9 @@ QuantContext parse_quant_context(const Yaml& node, Faults& faults) {
     row.at = item.at;
     row.nodes = inner.texts("nodes");
     row.method = inner.text("method");
-    const std::vector<base::Dtype> dtypes = read_dtypes(inner.texts("dtype"), item.at, faults);
+    std::vector<std::string> names = inner.texts("dtype");
+    row.or_plain = std::erase(names, "model") > 0;
+    const std::vector<base::Dtype> dtypes = read_dtypes(names, item.at, faults);
     if (!dtypes.empty()) row.dtype = dtypes[0];
     row.optional = inner.flag("optional");
     row.source = inner.text("source");

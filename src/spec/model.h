@@ -104,6 +104,7 @@ struct QuantOverride {
   std::vector<std::string> nodes;  // canonical module paths, '*' matches
   std::string method;              // may be empty: only the dtype changes
   std::optional<base::Dtype> dtype;
+  bool or_plain = false;  // or the model's own dtype: the files tell
   bool optional = false;  // hits nothing where a config builds no such module
   std::string source;
   base::Span at;

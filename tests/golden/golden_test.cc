@@ -180,9 +180,12 @@ class Golden : public ::testing::TestWithParam<std::string> {
     Part out{*bill, decode_, -1, {}};
     const graph::SpecTree& tree = *out.walked().tree;
     const int64_t layer = whole(scope, "layer", -1);
-    for (size_t g = 0; g < tree.groups.size(); ++g)
-      if (out.group < 0 && std::ranges::find(tree.groups[g].layers, layer) != tree.groups[g].layers.end())
-        out.group = static_cast<int>(g);
+    // A layer of the main stack where it has one of that index, else of what is counted apart.
+    for (bool apart : {false, true})
+      for (size_t g = 0; g < tree.groups.size(); ++g)
+        if (out.group < 0 && tree.groups[g].apart.empty() != apart &&
+            std::ranges::find(tree.groups[g].layers, layer) != tree.groups[g].layers.end())
+          out.group = static_cast<int>(g);
     EXPECT_GE(out.group, 0) << "no layer " << layer;
     const Yaml* names = scope.find("nodes");
     const std::string under = text(scope, "under");

@@ -83,6 +83,7 @@ class Unused {
     for (const spec::LayerRule& rule : decl.layers) {
       per_layer(rule.per_layer);
       name(rule.formula);
+      name(rule.also);
       name(rule.dims);
       for (const auto& [slot, fill] : rule.fills) {
         asked_.insert(fill);
