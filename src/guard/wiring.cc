@@ -227,7 +227,9 @@ class Wiring : private internal::Flow {
     for (NodeId id : reading) {
       if (!joins_context(id)) continue;
       // It is read as a key where it stands behind the second operand.
-      const std::vector<NodeId> through = behind(tree_.nodes[id].in[1], node.call);
+      const int reader = tree_.nodes[id].call;
+      const std::vector<NodeId> through =
+          behind(tree_.nodes[id].in[1], inside(node.call, reader) ? node.call : reader);
       if (std::ranges::find(through, cache.node) == through.end()) continue;
       (is_score(id) ? key : value) = true;
     }
