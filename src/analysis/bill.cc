@@ -41,8 +41,23 @@ class Maker {
     return out;
   }
 
-  static std::string group_key(const graph::Group& group) {
-    return group.label.empty() ? group.stack : group.label;
+  static std::string kind_key(const graph::Group& group) {
+    return group.kind_label.empty() ? group.stack : group.kind_label;
+  }
+
+  // A quantity of one layer. The groups of a kind, which see different values of streams, share its key where they agree
+  // with the first of them; one that does not has its own.
+  void put_layer(const Analysis& analysis, size_t g, const std::string& prefix, const std::string& suffix,
+                 const std::string& unit, const std::string& title, Expr value) {
+    const std::vector<graph::Group>& groups = analysis.tree->groups;
+    std::string key = kind_key(groups[g]);
+    const auto first = std::ranges::find(groups, groups[g].kind, &graph::Group::kind);
+    if (static_cast<size_t>(first - groups.begin()) < g) {
+      const Quantity* known = bill_.find(prefix + key + suffix);
+      if (known && (known->value == value || expr::same_value(known->value, value))) return;
+      key = groups[g].label;
+    }
+    put(prefix + key + suffix, unit, title + " in one " + key + " layer", value);
   }
 
   std::optional<Expr> params_of(NodeId node, bool active) const {
@@ -83,10 +98,15 @@ class Maker {
             if (const std::optional<Expr> value = params_of(node, false))
               sum = sum ? *sum + *value * pre_.in_layer[node] : *value * pre_.in_layer[node];
         if (sum)
-          put("params.layer." + group_key(group) + "." + role, "parameters",
-              "parameters of role " + role + " in one " + group_key(group) + " layer", *sum);
+          put_layer(pre_, g, "params.layer.", "." + role, "parameters", "parameters of role " + role, *sum);
       }
-      put("layers." + group_key(group), "layers", "layers of kind " + group_key(group), pre_.layers[g]);
+      const std::vector<graph::Group>& groups = pre_.tree->groups;
+      const auto of_kind = [&](const graph::Group& other) { return other.kind == group.kind; };
+      if (std::ranges::find_if(groups, of_kind) - groups.begin() != static_cast<std::ptrdiff_t>(g)) continue;
+      std::vector<Expr> layers;
+      for (size_t h = g; h < groups.size(); ++h)
+        if (of_kind(groups[h])) layers.push_back(pre_.layers[h]);
+      put("layers." + kind_key(group), "layers", "layers of kind " + kind_key(group), pre_.pool->add(layers));
     }
     for (const std::string& apart : aparts())
       put("params.apart." + apart, "parameters", "parameters of " + apart + ", counted apart",
@@ -233,12 +253,11 @@ class Maker {
       for (const Cache& cache : dec_.caches) {
         if (cache.group != static_cast<int>(g)) continue;
         lines.push_back(entry_tokens(dec_, cache) * kv_bytes(cache));
-        put("kv.layer." + group_key(group) + "." + cache.kind + ".bytes_at_context", "bytes",
-            "cache entry '" + cache.kind + "' in one " + group_key(group) + " layer", lines.back());
+        put_layer(dec_, g, "kv.layer.", "." + cache.kind + ".bytes_at_context", "bytes",
+                  "cache entry '" + cache.kind + "'", lines.back());
       }
       if (lines.size() > 1)
-        put("kv.layer." + group_key(group) + ".bytes_at_context", "bytes",
-            "all entries of one " + group_key(group) + " layer", dec_.pool->add(lines));
+        put_layer(dec_, g, "kv.layer.", ".bytes_at_context", "bytes", "all entries", dec_.pool->add(lines));
     }
     for (const std::string& apart : aparts())
       if (std::ranges::any_of(dec_.caches, [&](const Cache& c) { return c.apart == apart; }))

@@ -11,7 +11,7 @@ std::optional<Expr> Analysis::dim(std::string_view name) const {
   };
   if (const spec::BoundDim* bound = tree->binding->find(name)) return value(bound->value);
   for (const graph::Derived& derived : tree->derived)
-    if (derived.name == name) return value(derived.value);
+    if (derived.name == name) return derived.literal ? pool->constant(derived.value) : value(derived.value);
   return std::nullopt;
 }
 
@@ -69,7 +69,7 @@ std::vector<SymbolValue> symbol_values(const Analysis& analysis) {
   for (const spec::BoundDim& dim : analysis.tree->binding->dims)
     out.push_back({dim.name, dim.value, dim.origin});
   for (const graph::Derived& derived : analysis.tree->derived)
-    out.push_back({derived.name, derived.value, derived.origin});
+    if (!derived.literal) out.push_back({derived.name, derived.value, derived.origin});
   return out;
 }
 

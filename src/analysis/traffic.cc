@@ -169,7 +169,7 @@ base::Result<Traffic> traffic_of(const Analysis& analysis, const Analysis& store
 
   std::map<NodeId, const Cache*> caches;
   for (const Cache& cache : analysis.caches) caches.emplace(cache.node, &cache);
-  std::set<NodeId> charged;
+  std::set<std::pair<int, NodeId>> charged;  // by the reading layers' group
   Roots roots(tree);
   for (NodeId id = 0; id < tree.nodes.size(); ++id) {
     const graph::Node& node = tree.nodes[id];
@@ -184,7 +184,7 @@ base::Result<Traffic> traffic_of(const Analysis& analysis, const Analysis& store
       bool plain = false;
       for (NodeId root : roots.of(operand)) {
         if (const auto cache = caches.find(root); cache != caches.end()) {
-          if (!charged.insert(root).second) continue;
+          if (!charged.emplace(node.group, root).second) continue;
           Expr tokens = entry_tokens(analysis, *cache->second);
           if (cache->second->growth == spec::CacheEntry::Growth::kWindow)
             tokens = pool.min(analysis.s_ctx, cache->second->amount + analysis.s_query - 1);

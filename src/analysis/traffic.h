@@ -2,7 +2,8 @@
 //
 // Rules   Every op reads its operands and writes its output once; nothing is fused but what the op table says stays
 //         on chip (the [query, key] matrix of attention). Views move nothing. A cached entry is read once per layer,
-//         by whichever op meets it first, however many views of it there are. A weight is read once; of a layer's
+//         by whichever op meets it first, however many views of it there are;
+//         a layer that reads another's entry through a stream reads it as often as its own. A weight is read once; of a layer's
 //         routed experts, at most as many as the step's tokens choose: min(copies, B * s_query * active), exact for
 //         one token, an upper bound beyond.
 // Chosen  Attention over chosen keys reads as many entries as are chosen for one query, of several queries at most

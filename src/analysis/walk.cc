@@ -64,6 +64,7 @@ class Walker {
       if (faults_.size() > 50) break;
     }
     check_carries();
+    if (faults_.empty()) check_streams();
     if (faults_.empty()) check_values();
     if (!faults_.empty()) return faults_;
     return std::make_shared<const Analysis>(std::move(out_));
@@ -108,7 +109,12 @@ class Walker {
       }
     };
     for (const spec::BoundDim& dim : tree_.binding->dims) bind(dim.name, dim.value);
-    for (const graph::Derived& derived : tree_.derived) bind(derived.name, derived.value);
+    for (const graph::Derived& derived : tree_.derived) {
+      if (derived.literal)
+        globals_.emplace(derived.name, out_.pool->constant(derived.value));
+      else
+        bind(derived.name, derived.value);
+    }
   }
 
   std::optional<Expr> lookup(std::string_view name, int scope) {
@@ -229,8 +235,11 @@ class Walker {
     // Operands: plain names first, expressions once every plain name is bound.
     std::vector<std::pair<std::string_view, Shape>> rests;
     std::vector<std::tuple<const spec::AxisPattern*, Expr, size_t>> expressions;
-    for (size_t o = 0; o < op.operands.size(); ++o) {
-      const std::vector<spec::AxisPattern>& pattern = op.operands[o];
+    if (op.repeats_last && (!letters.find("n") || out_.binding.dims == Dims::kNumbers))
+      unify(letters, "n", pool.constant(static_cast<int64_t>(node.in.size() - op.operands.size() + 1)), node,
+            node.in.size());
+    for (size_t o = 0; o < node.in.size(); ++o) {
+      const std::vector<spec::AxisPattern>& pattern = op.operands[std::min(o, op.operands.size() - 1)];
       const Shape shape = seen_from(node.in[o], node.call);
       const bool has_rest = !pattern.empty() && !pattern[0].rest.empty();
       const size_t plain = pattern.size() - (has_rest ? 1 : 0);
@@ -517,14 +526,42 @@ class Walker {
 
   // What a layer hands on must have the shape of what it got, or the next layer would see another.
   void check_carries() {
-    for (const graph::Group& group : tree_.groups) {
-      const graph::Call& block = tree_.calls[group.call];
-      if (block.output == graph::kNone) continue;
-      const Shape in = seen_from(block.inputs[0], -1), out = seen_from(block.output, -1);
-      if (!in.empty() && !out.empty() && !same(in, out))
-        fail(block.component->at,
-             "a layer of stack '" + group.stack + "' turns " + text_of(in) + " into " + text_of(out),
-             "the stream's own shape, since the next layer reads it");
+    for (const graph::Group& group : tree_.groups)
+      for (const graph::Group::Carry& carry : group.carries) {
+        const Shape in = seen_from(carry.in, -1), out = seen_from(carry.out, -1);
+        if (!in.empty() && !out.empty() && !same(in, out))
+          fail(tree_.calls[group.call].component->at,
+               "a layer of stack '" + group.stack + "' turns " + text_of(in) + " into " + text_of(out),
+               "the stream's own shape, since the next layer reads it");
+      }
+  }
+
+  // A stream's declared shape is that of each value, as readers see it. The trunk is of this step's tokens, however its
+  // declaration calls them.
+  void check_streams() {
+    for (const graph::Stream& stream : tree_.streams) {
+      if (stream.decl->shape.empty()) continue;
+      Letters tokens;
+      if (stream.kind == spec::StreamDecl::Kind::kCarried) tokens.values.emplace_back("s_ctx", out_.s_query);
+      Shape declared;
+      for (const expr::Formula& axis : stream.decl->shape) {
+        declared.push_back(instantiate(axis, -1, &tokens));
+        if (!declared.back().is_error()) continue;
+        fail(axis.at(),
+             "an axis of stream '" + stream.name + "' cannot be evaluated: " + declared.back().error_text(),
+             "dims of the model, B, s_query, s_ctx", nearest_dim(axis, -1), "analysis");
+        return;
+      }
+      for (const graph::Stream::Value& value : stream.values) {
+        const Shape made = seen_from(value.node, -1);
+        if (made.empty() || same(made, declared)) continue;
+        const graph::Node& node = tree_.nodes[value.node];
+        fail(stream.at,
+             "stream '" + stream.name + "' of stack '" + stream.stack + "' is declared " + text_of(declared),
+             text_of(made) + ", the shape of '" + node.name + "' (" + node.path + ") in " +
+                 std::string(graph::phase_name(tree_.phase)));
+        break;
+      }
     }
   }
 

@@ -10,6 +10,7 @@
 
 #include "base/yaml.h"
 #include "graph/internal/schedule.h"
+#include "graph/internal/streams.h"
 #include "graph/internal/structural.h"
 
 namespace archlight::graph {
@@ -32,11 +33,28 @@ constexpr size_t kMaxPath = 1'000;
 // What a name inside a component stands for: a node, or nothing since its condition is off.
 struct Value {
   NodeId node = kNone;
-  bool failed = false;  // a fault was reported; readers stay silent
-  bool stack = false;   // what a stack hands on: its last layer's output
-  bool present() const { return node != kNone; }
+  bool failed = false;      // a fault was reported; readers stay silent
+  bool stack = false;       // what a stack hands on: its last layer's output
+  int stream = -1;          // it was read from this stream
+  int joined = -1;          // values of a stream that become one node where a reader asks
+  std::string absent = {};  // why there is nothing, where it is not a condition of the node's own
+  bool present() const { return node != kNone || joined >= 0; }
 };
-constexpr Value kFailed{kNone, true, false};
+const Value kFailed{kNone, true};
+
+// Values of a stream that a reader sees as one.
+struct Joined {
+  internal::Seen seen;
+  int call = -1, group = -1;
+  std::string path, role;
+  NodeId node = kNone;
+};
+
+// A node, and the stream that it was read from.
+struct Input {
+  NodeId node = kNone;
+  int stream = -1;
+};
 
 std::string join_path(const std::string& a, const std::string& b) {
   if (a.empty()) return b;
@@ -63,15 +81,22 @@ class Builder {
   Result<SpecTree> run() {
     std::map<std::string, Value> names;
     entries_ = &names;
+    std::string above;                        // the entry before this one
     Value last;                               // of the main model
     std::map<std::string, Value> last_apart;  // of what is counted apart, its last node
     for (const spec::ModelEntry& entry : model_.entries) {
       const std::string& name = entry.stack ? entry.stack->name : entry.node->name;
+      if (streams_.find(name) || streams_.left_out(name))
+        fail(entry.stack ? entry.stack->at : entry.node->at,
+             "an entry of 'model' and a stream are named '" + name + "'", "a name of its own");
       if (names.contains(name))
         fail(entry.stack ? entry.stack->at : entry.node->at,
              "two entries of 'model' are named '" + name + "'", "a name of its own");
       if (entry.stack) {
-        names[entry.stack->name] = add_stack(*entry.stack, names);
+        const Value out = add_stack(*entry.stack, names, above);
+        names[entry.stack->name] = out;
+        if (out.failed)  // what reads its streams has nothing to say
+          for (const spec::StreamDecl& stream : entry.stack->streams) names.emplace(stream.name, kFailed);
       } else {
         const NodeDecl& decl = *entry.node;
         const size_t first = tree_.nodes.size();
@@ -80,6 +105,7 @@ class Builder {
         for (size_t i = first; i < tree_.nodes.size(); ++i)
           tree_.program.push_back({-1, static_cast<NodeId>(i)});
       }
+      above = name;
       const std::string& apart = entry.stack ? entry.stack->apart : entry.node->apart;
       if (apart.empty())
         last = names[name];
@@ -88,10 +114,11 @@ class Builder {
       if (faults_.size() > 50) break;
     }
     for (const auto& [apart, value] : last_apart)
-      if (value.present()) tree_.results.push_back(value.node);
-    if (last.present()) tree_.results.push_back(last.node);
+      if (value.present()) tree_.results.push_back(settle(value).node);
+    if (last.present()) tree_.results.push_back(settle(last).node);
     if (model_.entries.empty())
       fail(model_.at, "model '" + model_.name + "' has no 'model' section", "a list of nodes and stacks");
+    if (faults_.empty()) streams_.finish();
     if (!faults_.empty()) return faults_;
     return std::move(tree_);
   }
@@ -112,10 +139,72 @@ class Builder {
     return value && value->num != 0;
   }
 
+  // The node behind a value; values of a stream become one here.
+  Input settle(const Value& value) {
+    if (value.joined < 0) return {value.node, value.stream};
+    Joined& joined = joined_[static_cast<size_t>(value.joined)];
+    if (joined.node != kNone) return {joined.node, -1};
+    const Stream& stream = tree_.streams[static_cast<size_t>(joined.seen.stream)];
+    auto decl = std::make_shared<NodeDecl>();
+    decl->name = stream.name;
+    decl->at = decl->target_at = stream.at;
+    decl->target_name = joined.seen.mode == internal::ReadMode::kConcat ? "concat_all" : "stack";
+    if (Result<expr::Formula> n = expr::Formula::parse(streams_.count_text(joined.seen), stream.at))
+      decl->dims.push_back({"n", std::move(*n), stream.at});
+    Node node;
+    node.name = stream.name;
+    node.path = join_path(joined.path, stream.name);
+    node.role = joined.role;
+    node.op = spec::find_builtin_op(decl->target_name);
+    node.decl = decl.get();
+    node.call = joined.call;
+    node.group = joined.group;
+    node.in = joined.seen.nodes;
+    node.in_streams.assign(node.in.size(), joined.seen.stream);
+    node.apart = joined.group >= 0 ? tree_.groups[static_cast<size_t>(joined.group)].apart : apart_;
+    node.done = (joined.call >= 0 && tree_.calls[static_cast<size_t>(joined.call)].done) ||
+                std::ranges::all_of(node.in, [&](NodeId in) { return tree_.nodes[in].done; });
+    tree_.made_decls.push_back(std::move(decl));
+    joined.node = static_cast<NodeId>(tree_.nodes.size());
+    tree_.nodes.push_back(std::move(node));
+    return {joined.node, -1};
+  }
+
+  // What a reader is handed of what it sees.
+  Value value_of(const internal::Seen& seen, int call, int group, const std::string& path,
+                 const std::string& role) {
+    Value out;
+    out.absent = seen.absent;
+    if (seen.nodes.empty()) return out;
+    if (seen.mode == internal::ReadMode::kLast || seen.mode == internal::ReadMode::kEach) {
+      out.node = seen.nodes[0];
+      out.stream = tree_.streams[static_cast<size_t>(seen.stream)].kind == spec::StreamDecl::Kind::kCarried
+                       ? -1
+                       : seen.stream;
+      return out;
+    }
+    out.joined = static_cast<int>(joined_.size());
+    joined_.push_back({seen, call, group, path, role});
+    return out;
+  }
+
   std::optional<Value> resolve(const Operand& operand, const std::map<std::string, Value>& names,
-                               const std::string& reader) {
+                               const std::string& reader, bool in_component) {
+    std::string absent;
     for (const std::string& name : operand.alternatives) {
       const auto it = names.find(name);
+      if (it == names.end() && !in_component) {
+        if (const std::optional<int> stream = streams_.find(name)) {
+          const std::optional<internal::Seen> seen = streams_.see_whole(*stream, operand.at, reader);
+          if (!seen) return std::nullopt;
+          streams_.note_reader(*seen, -1, -1);
+          const Value value = value_of(*seen, -1, -1, "", "");
+          if (value.present()) return value;
+          absent = value.absent;
+          continue;
+        }
+        if (streams_.left_out(name)) continue;
+      }
       if (it == names.end()) {
         std::vector<std::string> known;
         for (const auto& [other, unused] : names) known.push_back(other);
@@ -125,8 +214,16 @@ class Builder {
       }
       if (it->second.failed) return std::nullopt;
       if (it->second.present()) return it->second;
+      if (!it->second.absent.empty()) absent = it->second.absent;
     }
     if (operand.optional) return Value{};
+    if (!absent.empty()) {
+      fail(operand.at, reader + " reads " + absent, "a value",
+           "mark the operand optional with '?', give an alternative with 'a | b', or let a layer rule choose "
+           "which "
+           "layers read");
+      return std::nullopt;
+    }
     fail(operand.at,
          reader + " reads '" + joined(operand.alternatives) + "', which its condition leaves out here",
          "a node that exists for this config",
@@ -142,6 +239,7 @@ class Builder {
     if (!decl.apart.empty() && call >= 0)
       fail(decl.at, what + " of a component is counted apart", "'apart' on entries of 'model'");
     std::vector<NodeId> in;
+    std::vector<int> in_streams;
     bool missing = false, from_stack = false;
     if (!holds(decl.when, scope)) {
       // A node that keeps its shape and is left out hands its input on: an absent norm is the value before it.
@@ -153,11 +251,13 @@ class Builder {
       return {};
     }
     for (const Operand& operand : decl.in) {
-      const std::optional<Value> value = resolve(operand, names, what);
+      const std::optional<Value> value = resolve(operand, names, what, call >= 0);
       if (!value) {
         missing = true;
       } else if (value->present()) {
-        in.push_back(value->node);
+        const Input input = settle(*value);
+        in.push_back(input.node);
+        in_streams.push_back(input.stream);
         from_stack = from_stack || value->stack;
       }
     }
@@ -165,7 +265,7 @@ class Builder {
     const bool own = decl.prefill_only && tree_.phase == Phase::kDecode;
     const bool done = own || (call >= 0 && tree_.calls[call].done);
     if (own && decl.target == NodeDecl::Target::kOp && !in.empty() && !tree_.nodes[in[0]].done)
-      return {in[0]};
+      return {in[0], false, false, in_streams[0], -1, {}};
     if (tree_.nodes.size() > kMaxNodes || tree_.calls.size() > kMaxNodes || depth > kMaxCallDepth) {
       fail(decl.at,
            depth > kMaxCallDepth ? "components nest deeper than 24 calls"
@@ -187,7 +287,8 @@ class Builder {
            base::did_you_mean(decl.role, known));
     }
     if (decl.target != NodeDecl::Target::kOp)
-      return add_call(decl, std::move(in), own_path, own_role, call, group, scope, done, depth);
+      return add_call(decl, std::move(in), std::move(in_streams), own_path, own_role, call, group, scope,
+                      done, depth);
 
     const spec::Op* op = find_op(decl.target_name, call);
     if (!op) {
@@ -198,10 +299,11 @@ class Builder {
       return kFailed;
     }
     if (in.size() < decl.in.size() && op->kind == spec::ShapeKind::kBroadcast && in.size() == 1)
-      return {in[0]};
-    if (in.size() != op->operands.size()) {
+      return {in[0], false, false, in_streams[0], -1, {}};
+    if (op->repeats_last ? in.size() < op->operands.size() : in.size() != op->operands.size()) {
       fail(decl.at, what + " hands " + std::to_string(in.size()) + " operands to op '" + op->name + "'",
-           std::to_string(op->operands.size()) + ", as in " + op->shape_text);
+           (op->repeats_last ? "at least " : "") + std::to_string(op->operands.size()) + ", as in " +
+               op->shape_text);
       return kFailed;
     }
     if (!fits_op(decl, *op, names, from_stack)) return kFailed;
@@ -215,6 +317,7 @@ class Builder {
     node.group = group;
     node.scope = scope;
     node.in = std::move(in);
+    node.in_streams = std::move(in_streams);
     node.apart = group >= 0 ? tree_.groups[group].apart : apart_;
     node.done = done;
     if (!decl.weight_of.empty()) {
@@ -325,8 +428,9 @@ class Builder {
     return *component;
   }
 
-  Value add_call(const NodeDecl& decl, std::vector<NodeId> in, const std::string& path,
-                 const std::string& role, int call, int group, int scope, bool done, int depth) {
+  Value add_call(const NodeDecl& decl, std::vector<NodeId> in, std::vector<int> in_streams,
+                 const std::string& path, const std::string& role, int call, int group, int scope, bool done,
+                 int depth) {
     const spec::Component* component = nullptr;
     if (decl.target == NodeDecl::Target::kSlot) {
       component = fill_of(decl.target_name, group, decl.target_at);
@@ -347,6 +451,7 @@ class Builder {
     made.done = done;
     made.role = decl.role.empty() ? component->role : role;
     made.inputs = std::move(in);
+    made.input_streams = std::move(in_streams);
     if (!decl.copies.empty()) {
       made.copies = decl.copies;
       made.active = decl.active.empty() ? decl.copies : decl.active;
@@ -400,24 +505,25 @@ class Builder {
            std::to_string(walked.inputs.size()) + ": " + joined(walked.inputs));
       return kFailed;
     }
-    if (!walked.reads.empty() || !walked.stream_out.empty()) {
-      fail(walked.at, "component '" + walked.name + "' reads or publishes a stream",
-           "a stack whose only streams carry", "this version expands carried streams only");
-      return kFailed;
-    }
     made.scope = static_cast<int>(tree_.scopes.size());
     tree_.scopes.push_back({outer, dims});
     const int call = static_cast<int>(tree_.calls.size());
     std::map<std::string, Value> names;
-    for (size_t i = 0; i < walked.inputs.size(); ++i) names[walked.inputs[i]] = {made.inputs[i]};
-    const int group = made.group;
+    made.input_streams.resize(made.inputs.size(), -1);
+    for (size_t i = 0; i < walked.inputs.size(); ++i)
+      names[walked.inputs[i]] = {made.inputs[i], false, false, made.input_streams[i], -1, {}};
+    if (!read_streams(walked, call, made, names)) return kFailed;
+    const int group = made.group, parent = made.parent;
     const std::string path = made.path, role = made.role;
     const int scope = made.scope;
     const spec::Component* stored = made.stored;
     tree_.calls.push_back(std::move(made));
     for (const NodeDecl& decl : walked.graph) {
       if (names.contains(decl.name)) {
-        fail(decl.at, "node '" + decl.name + "' has the name of an input", "a name of its own");
+        const bool stream = std::ranges::find(walked.reads, decl.name) != walked.reads.end();
+        fail(decl.at,
+             "node '" + decl.name + "' has the name of " + (stream ? "a stream that is read" : "an input"),
+             "a name of its own");
         continue;
       }
       names[decl.name] = add_node(decl, names, path, role, call, group, scope, stored, depth + 1);
@@ -435,7 +541,7 @@ class Builder {
              "a node of its graph", base::did_you_mean(entry.node, known));
         continue;
       }
-      tree_.nodes[it->second.node].cache = &entry;
+      tree_.nodes[settle(it->second).node].cache = &entry;
     }
     if (walked.outputs.size() != 1 && (walked.outputs.empty() || walked.role != "block")) {
       fail(walked.at,
@@ -454,6 +560,13 @@ class Builder {
             "a node of its graph", base::did_you_mean(walked.outputs[0], known));
       return kFailed;
     }
+    const Input handed = settle(out->second);
+    if (!publish_streams(walked, names, parent < 0)) return kFailed;
+    if (parent < 0 && run_) {
+      for (const auto& [name, value] : names)
+        if (value.node != kNone) run_->nodes.emplace(name, value.node);
+      run_->nodes.emplace("", handed.node);
+    }
     // What a block computes beyond the stream it hands on leaves the model: logits of a prediction layer.
     for (size_t i = 1; i < walked.outputs.size(); ++i) {
       const auto further = names.find(walked.outputs[i]);
@@ -464,10 +577,87 @@ class Builder {
             "a node of its graph");
         continue;
       }
-      tree_.results.push_back(further->second.node);
+      tree_.results.push_back(settle(further->second).node);
     }
-    tree_.calls[call].output = out->second.node;
-    return out->second;
+    tree_.calls[call].output = handed.node;
+    return {handed.node, false, false, handed.stream, -1, {}};
+  }
+
+  // The streams that a component reads become names of its graph, and n_STREAM the number of values that it sees.
+  bool read_streams(const spec::Component& component, int call, Call& made,
+                    std::map<std::string, Value>& names) {
+    std::vector<NamedFormula> counts;
+    for (const std::string& name : component.reads) {
+      const std::string reader = "component '" + component.name + "'";
+      if (names.contains(name)) {
+        fail(component.reads_at, reader + " has an input and a stream named '" + name + "'",
+             "a name of its own");
+        return false;
+      }
+      std::optional<internal::Seen> seen;
+      if (run_) {
+        seen = streams_.see(name, component.reads_at, reader);
+      } else if (const std::optional<int> stream = streams_.find(name)) {
+        seen = streams_.see_whole(*stream, component.reads_at, reader);
+      } else if (streams_.left_out(name)) {
+        seen.emplace();
+        seen->absent = "stream '" + name + "', which its condition leaves out";
+      } else {
+        fail(component.reads_at, reader + " reads stream '" + name + "', which no stack above declares",
+             "a stream of an earlier stack");
+      }
+      if (!seen) return false;
+      const auto reads_it = [&](const NodeDecl& decl) {
+        return std::ranges::any_of(decl.in, [&](const Operand& operand) {
+          return std::ranges::find(operand.alternatives, name) != operand.alternatives.end();
+        });
+      };
+      if (std::ranges::none_of(component.graph, reads_it)) {
+        fail(component.reads_at, reader + " reads stream '" + name + "', and no node of it has it as operand",
+             "in: " + name + " at one of its nodes");
+        return false;
+      }
+      if (run_ && std::ranges::find(run_->seen, seen->stream, &internal::Seen::stream) == run_->seen.end())
+        run_->seen.push_back(*seen);
+      streams_.note_reader(*seen, made.group, call);
+      names[name] = value_of(*seen, call, made.group, made.path, made.role);
+      if (Result<expr::Formula> n = expr::Formula::parse(streams_.count_text(*seen), component.reads_at)) {
+        std::string count = "n_" + name;
+        for (char& c : count)
+          if (c == '.') c = '_';
+        counts.push_back({count, std::move(*n), component.reads_at});
+      }
+    }
+    if (!counts.empty()) made.scope = add_scope(std::move(counts), made.scope);
+    return true;
+  }
+
+  bool publish_streams(const spec::Component& component, const std::map<std::string, Value>& names,
+                       bool block) {
+    for (size_t i = 0; i < component.stream_out.size(); ++i) {
+      const auto& [stream, node] = component.stream_out[i];
+      const base::Span& at = component.stream_out_places[i];
+      const auto it = names.find(node);
+      if (it != names.end() && it->second.failed) return false;
+      if (it == names.end()) {
+        std::vector<std::string> known;
+        for (const NodeDecl& decl : component.graph) known.push_back(decl.name);
+        fail(at, "component '" + component.name + "' publishes '" + node + "', which it does not compute",
+             "a node of its graph", base::did_you_mean(node, known));
+        return false;
+      }
+      if (!run_) {
+        fail(at, "component '" + component.name + "' publishes stream '" + stream + "' outside a stack",
+             "a component of a stack's layers");
+        return false;
+      }
+      const NodeId published = settle(it->second).node;
+      if (block && std::ranges::find(further_, stream) != further_.end())
+        carried_out_[stream] = published;
+      else
+        streams_.publish(*run_, stream, published, at, component.name);
+    }
+    return true;
   }
 
   // A scope whose names no declaration holds.
@@ -491,7 +681,8 @@ class Builder {
       }
   }
 
-  Value add_stack(const spec::StackDecl& stack, const std::map<std::string, Value>& names) {
+  Value add_stack(const spec::StackDecl& stack, const std::map<std::string, Value>& names,
+                  const std::string& above) {
     const std::optional<expr::Rational> repeat = number(stack.repeat, -1);
     if (!repeat) return kFailed;
     if (!repeat->is_integer() || repeat->num < 0 || repeat->num > kMaxLayers) {
@@ -509,24 +700,6 @@ class Builder {
            "a smaller model");
       return kFailed;
     }
-    for (const spec::StreamDecl& stream : stack.streams)
-      if (!stream.carries) {
-        fail(stream.at, "stream '" + stream.name + "' of stack '" + stack.name + "' does not carry",
-             "carries: true", "this version expands carried streams only");
-        return kFailed;
-      }
-    std::vector<NodeId> inputs;
-    for (const Operand& operand : stack.inputs) {
-      const std::optional<Value> value = resolve(operand, names, "stack '" + stack.name + "'");
-      if (!value || !value->present()) return kFailed;
-      inputs.push_back(value->node);
-    }
-    if (inputs.empty()) {
-      fail(stack.at, "stack '" + stack.name + "' has no inputs",
-           "inputs: [the node that feeds its first layer]");
-      return kFailed;
-    }
-    if (layers == 0) return {inputs[0], false, true};
     int64_t first_index = 0;
     if (!stack.first_index.empty()) {
       const std::optional<expr::Rational> first = number(stack.first_index, -1);
@@ -536,89 +709,311 @@ class Builder {
       if (!faults_.empty()) return kFailed;
       first_index = static_cast<int64_t>(first->num);
     }
+    if (!faults_.empty()) return kFailed;
+    streams_.open(stack, layers, first_index);
+    if (!faults_.empty()) return kFailed;
+    const Value out = add_layers(stack, layers, first_index, names, above);
+    if (faults_.empty()) streams_.close();
+    return out;
+  }
+
+  // A stack's inputs: nodes, and streams that give each iteration an element of its own.
+  struct StackInput {
+    Input input;
+    int by_iteration = -1;  // the stream
+  };
+
+  bool stack_inputs(const spec::StackDecl& stack, int64_t layers, const std::map<std::string, Value>& names,
+                    const std::string& above, std::vector<StackInput>& out) {
+    const std::string what = "stack '" + stack.name + "'";
+    std::vector<Operand> operands = stack.inputs;
+    if (operands.empty() && !above.empty()) operands.push_back({{above}, false, stack.at});
+    if (operands.empty()) {
+      fail(stack.at, what + " has no inputs", "inputs: [the node that feeds its first layer]");
+      return false;
+    }
+    for (const Operand& operand : operands) {
+      const std::string& name = operand.alternatives[0];
+      const std::optional<int> stream = names.contains(name) ? std::nullopt : streams_.find(name);
+      const Stream* of = stream ? &tree_.streams[static_cast<size_t>(*stream)] : nullptr;
+      if (of && of->kind == spec::StreamDecl::Kind::kAppended &&
+          (of->decl->read.empty() || of->decl->read == "each")) {
+        if (static_cast<int64_t>(of->values.size()) != layers) {
+          fail(stack.at,
+               what + " repeats " + std::to_string(layers) + " times over the " +
+                   std::to_string(of->values.size()) + " elements of stream '" + name + "' of stack '" +
+                   of->stack + "'",
+               "an iteration for each element", "read: concat at the stream makes one input of all of them");
+          return false;
+        }
+        out.push_back({{}, *stream});
+        continue;
+      }
+      if (layers == 0 && (streams_.left_out(name) || (of && of->values.empty()))) {
+        out.push_back({{}, -1});
+        continue;
+      }
+      const size_t first = tree_.nodes.size();
+      const std::optional<Value> value = resolve(operand, names, what, false);
+      if (!value || !value->present()) return false;
+      out.push_back({settle(*value), -1});
+      for (size_t i = first; i < tree_.nodes.size(); ++i)
+        tree_.program.push_back({-1, static_cast<NodeId>(i)});
+    }
+    return true;
+  }
+
+  const spec::Component* block_of(const spec::StackDecl& stack) {
+    std::string slot = stack.block;
+    if (slot.empty()) slot = model_.component_of(stack.name) ? stack.name : "block";
+    const std::string* block = model_.component_of(slot);
+    Result<const spec::Component*> component =
+        library_.component(block ? *block : stack.block, model_, stack.at);
+    if (!component) {
+      base::append(faults_, component.faults());
+      return nullptr;
+    }
+    if ((*component)->role != "block") {
+      fail(stack.at,
+           "stack '" + stack.name + "' repeats component '" + (*component)->name + "' of role '" +
+               (*component)->role + "'",
+           "a component of role block");
+      return nullptr;
+    }
+    return *component;
+  }
+
+  // Which of the block's inputs each carried stream enters by: the first by the first, further ones by their names.
+  bool carried_inputs(const spec::StackDecl& stack, const spec::Component& block, std::vector<size_t>& out) {
+    further_.clear();
+    for (size_t c = 0; c < streams_.carried().size(); ++c) {
+      const Stream& stream = tree_.streams[static_cast<size_t>(streams_.carried()[c])];
+      if (c == 0) {
+        out.push_back(0);
+        continue;
+      }
+      const auto input = std::ranges::find(block.inputs, stream.name);
+      const bool published =
+          std::ranges::any_of(block.stream_out, [&](const auto& row) { return row.first == stream.name; });
+      if (input == block.inputs.end() || input == block.inputs.begin() || !published) {
+        fail(stream.at,
+             "stack '" + stack.name + "' carries '" + stream.name + "' beside its first stream, and block '" +
+                 block.name + "' " +
+                 (published ? "has no such input behind its first" : "does not hand it on"),
+             "inputs: [" + (block.inputs.empty() ? "x" : block.inputs[0]) + ", " + stream.name +
+                 "] and stream_out: {" + stream.name + ": NODE} in the block");
+        return false;
+      }
+      out.push_back(static_cast<size_t>(input - block.inputs.begin()));
+      further_.push_back(stream.name);
+    }
+    return true;
+  }
+
+  Value add_layers(const spec::StackDecl& stack, int64_t layers, int64_t first_index,
+                   const std::map<std::string, Value>& names, const std::string& above) {
+    std::vector<StackInput> inputs;
+    if (!stack_inputs(stack, layers, names, above, inputs)) return kFailed;
+    if (layers == 0) return {inputs[0].input.node, false, true, inputs[0].input.stream, -1, {}};
     const internal::Kinds kinds = internal::kinds_of_layers(stack, layers, structural_, faults_);
     if (!faults_.empty()) return kFailed;
     check_layer_dims(stack, kinds);
     if (!faults_.empty()) return kFailed;
     const std::vector<internal::LayerScopes> layer_scopes =
         internal::scopes_of_kinds(stack, kinds, binding_, tree_.derived);
+    const spec::Component* block = block_of(stack);
+    std::vector<size_t> positions;
+    if (!block || !carried_inputs(stack, *block, positions)) return kFailed;
+    const bool iterates =
+        std::ranges::any_of(inputs, [](const StackInput& in) { return in.by_iteration >= 0; });
+    if (positions.empty() && layers > 1 && !iterates) {
+      fail(stack.at,
+           "stack '" + stack.name + "' repeats " + std::to_string(layers) +
+               " layers, and nothing passes from one to the next",
+           "streams: {hidden: {carries: true}}");
+      return kFailed;
+    }
+    for (size_t position : positions)
+      if (position >= inputs.size() || inputs[position].by_iteration >= 0) {
+        fail(stack.at, "stack '" + stack.name + "' carries what starts from no single node",
+             "an input for each carried stream",
+             "a stream that gives each layer an element stands behind them among the inputs");
+        return kFailed;
+      }
 
     // Groups stand in the order of their first layer.
-    for (size_t k = 0; k < kinds.kinds.size(); ++k) {
-      const internal::Kind& kind = kinds.kinds[k];
-      const int rule = kind.rule;
-      if (tree_.groups.size() == kMaxGroups) {
-        fail(stack.at, "the model has more than 500 kinds of layer", "a smaller model");
-        return kFailed;
+    std::vector<internal::GroupRun> runs;
+    std::vector<const internal::GroupRun*> of_layer;
+    std::vector<NodeId> entering;
+    for (size_t position : positions) entering.push_back(inputs[position].input.node);
+    const size_t first_group = tree_.groups.size();
+    runs.reserve(kMaxGroups);
+    for (int64_t layer = 0; layer < layers; ++layer) {
+      streams_.enter(layer, entering);
+      const int k = kinds.of_layer[static_cast<size_t>(layer)];
+      auto run = std::ranges::find_if(runs, [&](const internal::GroupRun& candidate) {
+        return candidate.kind == k && std::ranges::all_of(candidate.seen, [&](const internal::Seen& seen) {
+                 return streams_.sees_alike(seen);
+               });
+      });
+      if (run == runs.end()) {
+        if (tree_.groups.size() == kMaxGroups) {
+          fail(stack.at, "the model has more than 500 kinds of layer", "a smaller model");
+          return kFailed;
+        }
+        runs.emplace_back();
+        runs.back().kind = k;
+        if (!add_group(stack, *block, kinds, layer_scopes[static_cast<size_t>(k)], positions, inputs,
+                       runs.back()))
+          return kFailed;
+        run = runs.end() - 1;
       }
-      Group group;
-      group.stack = stack.name;
-      group.apart = stack.apart;
-      for (int64_t layer = 0; layer < layers; ++layer)
-        if (kinds.of_layer[static_cast<size_t>(layer)] == static_cast<int>(k))
-          group.layers.push_back(first_index + layer);
-      const spec::LayerRule* own = stack.layers.empty() ? nullptr : &stack.layers[static_cast<size_t>(rule)];
-      // A label names one group of its stack: keys and graph paths are made of it.
-      group.label = kind.label;
-      group.dims = kind.dims;
-      const int id = static_cast<int>(tree_.groups.size());
-      const int64_t size = static_cast<int64_t>(group.layers.size());
-      group.count = kind.whole_rule
-                        ? internal::count_of_rule(
-                              stack, rule, size, group.label.empty() ? std::to_string(rule + 1) : group.label,
-                              structural_, tree_.derived)
-                        : internal::count_of_layers(stack, size, group.label,
-                                                    "layers " + layers_text(group.layers) + " of stack '" +
-                                                        stack.name + "', which agree in their per-layer dims",
-                                                    tree_.derived);
-      fills_.push_back(own ? own->fills : std::vector<std::pair<std::string, std::string>>{});
-      asked_.emplace_back();
-      rule_at_.push_back(own ? own->at : stack.at);
-
-      const std::string* block = model_.component_of(stack.block.empty() ? "block" : stack.block);
-      Result<const spec::Component*> component =
-          library_.component(block ? *block : stack.block, model_, stack.at);
-      if (!component) {
-        base::append(faults_, component.faults());
-        return kFailed;
-      }
-      if ((*component)->role != "block") {
-        fail(stack.at,
-             "stack '" + stack.name + "' repeats component '" + (*component)->name + "' of role '" +
-                 (*component)->role + "'",
-             "a component of role block");
-        return kFailed;
-      }
-      Call call;
-      call.name = stack.name;
-      call.path = join_path(stack.path, "*");
-      call.role = "block";
-      call.done = stack.prefill_only && tree_.phase == Phase::kDecode;
-      call.group = id;
-      call.inputs = inputs;
-      group.call = static_cast<int>(tree_.calls.size());
-      group.first = static_cast<NodeId>(tree_.nodes.size());
-      tree_.groups.push_back(std::move(group));
-      tree_.program.push_back({id, kNone});
-      int outer = -1;
-      for (const std::vector<NamedFormula>& names_here : layer_scopes[k].names)
-        outer = add_scope(names_here, outer);
-      const Value out =
-          expand(std::move(call), *component,
-                 own ? std::span<const NamedFormula>(own->dims) : std::span<const NamedFormula>(), outer,
-                 stack.at, 0);
-      tree_.groups[id].last = static_cast<NodeId>(tree_.nodes.size());
-      if (!out.present()) return kFailed;
-      for (const auto& [slot, unused] : fills_[id])
-        if (std::ranges::find(asked_[id], slot) == asked_[id].end())
-          fail(own->at,
-               "a layer rule fills slot '" + slot + "', which block '" + (*component)->name + "' lacks",
-               asked_[id].empty() ? "no slot" : "one of " + joined(asked_[id]),
-               base::did_you_mean(slot, asked_[id]));
-      inputs[0] = out.node;
+      tree_.groups[static_cast<size_t>(run->id)].layers.push_back(first_index + layer);
+      streams_.leave(*run);
+      if (!faults_.empty()) return kFailed;
+      entering = run->out;
+      of_layer.push_back(&*run);
     }
-    if (!stack.apart.empty()) tree_.results.push_back(inputs[0]);
-    return {inputs[0], false, true};
+    check_fills(stack, *block, kinds, runs);
+    name_groups(stack, kinds, first_group);
+    kinds_ += static_cast<int>(kinds.kinds.size());
+    NodeId out = positions.empty() ? of_layer.back()->nodes.at("") : inputs[0].input.node;
+    if (!stack.apart.empty()) tree_.results.push_back(out);
+    return {out, false, true, -1, -1, {}};
+  }
+
+  // Expands one layer, at the layer that the streams are at.
+  bool add_group(const spec::StackDecl& stack, const spec::Component& block, const internal::Kinds& kinds,
+                 const internal::LayerScopes& scopes, const std::vector<size_t>& positions,
+                 std::vector<StackInput>& inputs, internal::GroupRun& run) {
+    const int rule = kinds.kinds[static_cast<size_t>(run.kind)].rule;
+    const spec::LayerRule* own = stack.layers.empty() ? nullptr : &stack.layers[static_cast<size_t>(rule)];
+    run.id = static_cast<int>(tree_.groups.size());
+    Group group;
+    group.stack = stack.name;
+    group.apart = stack.apart;
+    group.kind = kinds_ + run.kind;
+    group.dims = kinds.kinds[static_cast<size_t>(run.kind)].dims;
+    fills_.push_back(own ? own->fills : std::vector<std::pair<std::string, std::string>>{});
+    asked_.emplace_back();
+    rule_at_.push_back(own ? own->at : stack.at);
+    streams_.add_group(own);
+    Call call;
+    call.name = stack.name;
+    call.path = join_path(stack.path, "*");
+    call.role = "block";
+    call.done = stack.prefill_only && tree_.phase == Phase::kDecode;
+    call.group = run.id;
+    group.call = static_cast<int>(tree_.calls.size());
+    group.first = static_cast<NodeId>(tree_.nodes.size());
+    for (const StackInput& input : inputs) {
+      if (input.by_iteration < 0) {
+        call.inputs.push_back(input.input.node);
+        call.input_streams.push_back(input.input.stream);
+        continue;
+      }
+      const internal::Seen seen = streams_.see_input(input.by_iteration);
+      run.seen.push_back(seen);
+      streams_.note_reader(seen, run.id, group.call);
+      call.inputs.push_back(seen.nodes[0]);
+      call.input_streams.push_back(seen.stream);
+    }
+    tree_.groups.push_back(std::move(group));
+    tree_.program.push_back({run.id, kNone});
+    int outer = -1;
+    for (const std::vector<NamedFormula>& names : scopes.names) outer = add_scope(names, outer);
+    run_ = &run;
+    carried_out_.clear();
+    const Value out = expand(std::move(call), &block,
+                             own ? std::span<const NamedFormula>(own->dims) : std::span<const NamedFormula>(),
+                             outer, stack.at, 0);
+    run_ = nullptr;
+    Group& made = tree_.groups[static_cast<size_t>(run.id)];
+    made.last = static_cast<NodeId>(tree_.nodes.size());
+    if (!out.present() || !faults_.empty()) return false;
+    for (size_t c = 0; c < positions.size(); ++c) {
+      const int stream = streams_.carried()[c];
+      const NodeId next =
+          c == 0 ? out.node : carried_out_.at(tree_.streams[static_cast<size_t>(stream)].name);
+      made.carries.push_back({stream, inputs[positions[c]].input.node, next});
+      tree_.streams[static_cast<size_t>(stream)].values.push_back({next, run.id, -1});
+      inputs[positions[c]].input = {next, -1};
+      run.out.push_back(next);
+    }
+    for (const internal::Seen& seen : run.seen) {
+      if (seen.stream < 0 ||
+          tree_.streams[static_cast<size_t>(seen.stream)].kind == spec::StreamDecl::Kind::kCarried)
+        continue;
+      made.sees.push_back({seen.stream, std::string(internal::read_name(seen.mode)), seen.nodes.size()});
+      streams_.mark_sees(run.id);
+    }
+    return true;
+  }
+
+  // A fill that no group of its kind asks for.
+  void check_fills(const spec::StackDecl& stack, const spec::Component& block, const internal::Kinds& kinds,
+                   const std::vector<internal::GroupRun>& runs) {
+    for (size_t k = 0; k < kinds.kinds.size(); ++k) {
+      if (stack.layers.empty()) return;
+      const spec::LayerRule& own = stack.layers[static_cast<size_t>(kinds.kinds[k].rule)];
+      std::vector<std::string> asked;
+      for (const internal::GroupRun& run : runs)
+        if (run.kind == static_cast<int>(k))
+          asked.insert(asked.end(), asked_[static_cast<size_t>(run.id)].begin(),
+                       asked_[static_cast<size_t>(run.id)].end());
+      for (const auto& [slot, unused] : own.fills)
+        if (std::ranges::find(asked, slot) == asked.end())
+          fail(own.at, "a layer rule fills slot '" + slot + "', which block '" + block.name + "' lacks",
+               asked.empty() ? "no slot" : "one of " + joined(asked), base::did_you_mean(slot, asked));
+    }
+  }
+
+  // Labels and counts, once every layer has its group. Keys and graph paths are made of the labels.
+  void name_groups(const spec::StackDecl& stack, const internal::Kinds& kinds, size_t first_group) {
+    std::set<std::string> taken;
+    for (size_t g = first_group; g < tree_.groups.size(); ++g) {
+      Group& group = tree_.groups[g];
+      const internal::Kind& kind = kinds.kinds[static_cast<size_t>(group.kind - kinds_)];
+      group.kind_label = group.label = kind.label;
+      const auto of_kind = [&](const Group& other) { return other.kind == group.kind; };
+      const bool alone = std::ranges::count_if(tree_.groups, of_kind) == 1;
+      const int64_t size = static_cast<int64_t>(group.layers.size());
+      if (!alone) {
+        std::string sees;
+        for (const Group::Sees& seen : group.sees) {
+          const auto differs = [&](const Group& other) {
+            return of_kind(other) && std::ranges::none_of(other.sees, [&](const Group::Sees& s) {
+                     return s.stream == seen.stream && s.count == seen.count;
+                   });
+          };
+          if (std::ranges::none_of(tree_.groups, differs)) continue;
+          const std::string& name = tree_.streams[static_cast<size_t>(seen.stream)].name;
+          group.label += (group.label.empty() ? "" : "_") + name + "_" + std::to_string(seen.count);
+          sees += (sees.empty() ? "" : ", ") + std::to_string(seen.count) + " of '" + name + "'";
+        }
+        if (sees.empty() && group.label.empty()) group.label = "kind_1";
+        const std::string stem = group.label;
+        for (int n = 2; !taken.insert(group.label).second; ++n) group.label = stem + "_" + std::to_string(n);
+        group.count = internal::count_of_layers(stack, size, group.label,
+                                                "layers " + layers_text(group.layers) + " of stack '" +
+                                                    stack.name + "', which see " +
+                                                    (sees.empty() ? "the same values of its streams" : sees),
+                                                tree_.derived);
+      } else if (kind.whole_rule) {
+        group.count = internal::count_of_rule(
+            stack, kind.rule, size, group.label.empty() ? std::to_string(kind.rule + 1) : group.label,
+            structural_, tree_.derived);
+      } else {
+        group.count = internal::count_of_layers(stack, size, group.label,
+                                                "layers " + layers_text(group.layers) + " of stack '" +
+                                                    stack.name + "', which agree in their per-layer dims",
+                                                tree_.derived);
+      }
+    }
+    for (Stream& stream : tree_.streams)
+      for (Stream::Value& value : stream.values)
+        if (value.layer < 0 && value.group >= 0)
+          value.layer = tree_.groups[static_cast<size_t>(value.group)].layers[0];
   }
 
   const spec::Library& library_;
@@ -629,6 +1024,12 @@ class Builder {
   std::vector<std::vector<std::pair<std::string, std::string>>> fills_;  // per group
   std::vector<std::vector<std::string>> asked_;                          // per group, the slots of its block
   std::vector<base::Span> rule_at_;                                      // per group
+  internal::Streams streams_{tree_, structural_, faults_};
+  std::vector<Joined> joined_;
+  internal::GroupRun* run_ = nullptr;          // of the group that is being expanded
+  std::vector<std::string> further_;           // carried streams of its stack behind the first
+  std::map<std::string, NodeId> carried_out_;  // what its block hands on of them
+  int kinds_ = 0;                              // of the stacks so far
   int64_t layers_ = 0, rule_tests_ = 0;
   const std::map<std::string, Value>* entries_ =
       nullptr;         // of the model's list: what a component may be tied to

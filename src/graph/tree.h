@@ -54,6 +54,7 @@ struct Call {
   bool splits_tokens = false;
   int64_t copies_value = 1;
   std::vector<NodeId> inputs;
+  std::vector<int> input_streams;  // of each input, the stream it was read from, or -1
   NodeId output = kNone;
   bool done = false;  // in a decode step: prefill has computed what is in it
 };
@@ -68,6 +69,7 @@ struct Node {
   int group = -1;  // -1 outside stacks
   int scope = -1;
   std::vector<NodeId> in;
+  std::vector<int> in_streams;  // of each operand, the stream it is read from, or -1 for a plain edge
   const spec::CacheEntry* cache = nullptr;      // this node's value is kept for decode
   const spec::NodeDecl* weight_base = nullptr;  // whose stored weight it reads, when not its own
   const spec::Op* weight_base_op = nullptr;
@@ -78,10 +80,47 @@ struct Node {
   bool done = false;        // in a decode step: prefill has computed it
 };
 
-// Layers of one stack that are alike.
+// A value that crosses layers. Values and readers are nodes of the groups' first layers; a group stands for all its
+// layers, whose values are alike.
+struct Stream {
+  struct Value {
+    NodeId node = kNone;
+    int group = -1;
+    int64_t layer = -1;  // the layer it is from, as checkpoints count; of a carried stream the group's first
+  };
+  struct Reader {
+    int group = -1;    // -1 outside stacks
+    int call = -1;     // the component that reads; -1: an entry of the model's list
+    std::string read;  // last, each, all, concat
+    size_t seen = 0;   // how many values it sees
+  };
+  std::string name, stack;
+  std::string src;  // as declared: a sentence, and code of the forward source in backticks where it has some
+  base::Span at;
+  spec::StreamDecl::Kind kind = spec::StreamDecl::Kind::kCarried;
+  const spec::StreamDecl* decl = nullptr;
+  std::vector<Value> values;    // in order of layers; of a carried stream what each group hands on
+  std::vector<Reader> readers;  // none of a carried stream, which the next layer reads
+};
+
+// Layers of one stack that are alike. Layers of one kind that see different values of streams are groups of their own:
+// walked each, shown together.
 struct Group {
+  struct Carry {
+    int stream = -1;
+    NodeId in = kNone, out = kNone;
+  };
+  struct Sees {
+    int stream = -1;
+    std::string read;
+    size_t count = 0;
+  };
   std::string stack;
-  std::string label;  // "dense", "sliding_attention": what tells it from the stack's other groups
+  std::string label;       // "dense", "sliding_attention": what tells it from the stack's other groups
+  int kind = 0;            // equal for the groups of one kind, over the whole tree
+  std::string kind_label;  // what tells the kind from the stack's other kinds
+  std::vector<Carry> carries;
+  std::vector<Sees> sees;  // of streams that do not carry
   std::string apart;
   std::vector<int64_t> layers;       // indices as checkpoints count them
   std::vector<spec::BoundDim> dims;  // its per-layer dims
@@ -101,6 +140,7 @@ struct Derived {
   std::string name;
   expr::Rational value;
   std::string origin;
+  bool literal = false;  // the spec states it: a number in formulas too
 };
 
 struct SpecTree {
@@ -111,10 +151,12 @@ struct SpecTree {
   std::vector<Call> calls;
   std::vector<Scope> scopes;
   std::vector<Group> groups;
+  std::vector<Stream> streams;  // in the order of their declarations
   std::vector<Step> program;
   std::vector<Derived> derived;
   std::vector<std::shared_ptr<const std::vector<spec::NamedFormula>>>
-      made_names;  // of scopes no declaration holds
+      made_names;                                                 // of scopes no declaration holds
+  std::vector<std::shared_ptr<const spec::NodeDecl>> made_decls;  // of nodes that join the values of a stream
   // Values that leave the model: its last entry's, and every output of a stack that is counted apart.
   std::vector<NodeId> results;
 

@@ -249,8 +249,9 @@ class Wiring : private internal::Flow {
     for (NodeId id : reading) {
       if (!joins_context(id)) continue;
       // It is read as a key where it stands behind what the context keeps.
+      const int reader = tree_.nodes[id].call;
       for (NodeId context : context_of(id)) {
-        const std::vector<NodeId> through = behind(context, node.call);
+        const std::vector<NodeId> through = behind(context, inside(node.call, reader) ? node.call : reader);
         if (std::ranges::find(through, cache.node) != through.end()) (is_score(id) ? key : value) = true;
       }
     }

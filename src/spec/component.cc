@@ -338,8 +338,11 @@ Result<Component> parse_component(const Yaml& root, const std::string& name) {
       faults.push_back(fault_at(entry.key_at, "no node reads weight '" + entry.key + "'",
                                 "nodes that say weight_of: " + entry.key));
   }
-  for (const base::YamlEntry& entry : reader.map("stream_out", "a map of stream names to nodes"))
+  for (const base::YamlEntry& entry : reader.map("stream_out", "a map of stream names to nodes")) {
     out.stream_out.emplace_back(entry.key, internal::read_text(entry.value, "a stream's node", faults));
+    out.stream_out_places.push_back(entry.key_at);
+  }
+  if (const Yaml* reads = reader.get("reads")) out.reads_at = reads->at;
   out.reads = reader.texts("reads");
   if (const Yaml* axioms = reader.get("axioms")) out.axioms = parse_axioms(*axioms, faults);
   out.src = reader.text("src");

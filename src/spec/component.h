@@ -13,6 +13,8 @@
 //   graph          name: {op|component|slot: NAME, in: ..., dims: {...}, ...}
 //   weights        name: {op, dims}: stored weights that no node reads whole; nodes read parts of them by weight_of
 //   custom_ops     rows as in op.h, of the first seven shape kinds
+//   reads          streams of the stack around it that are operands of its graph; n_STREAM is the number of values seen
+//   stream_out     stream: node, what it publishes to them
 //   axioms         what its cache keeps, for every context length: comparisons over its own quantities, as
 //                  "kv_tokens <= d_window"; {when: FORMULA, holds: TEXT} where it depends on dims
 //   src            where the forward pass stands, kept as text
@@ -61,11 +63,6 @@ struct WeightAxis {
   std::string world;    // which parallel world splits it
   expr::Formula parts;  // into how many units at most
   std::string fit;      // what happens when parts do not divide evenly
-};
-
-struct StreamRead {
-  std::string stream;
-  std::string mode;  // each, all, concat; empty for an internal stream
 };
 
 struct NodeDecl {
@@ -134,7 +131,9 @@ struct Component {
   std::vector<NodeDecl> weights;
   std::vector<Op> custom_ops;
   std::vector<std::pair<std::string, std::string>> stream_out;  // stream, node
+  std::vector<base::Span> stream_out_places;                    // of each row above
   std::vector<std::string> reads;
+  base::Span reads_at;
   std::vector<Axiom> axioms;
   std::string src;
   bool draft = false;

@@ -87,19 +87,30 @@ StreamDecl parse_stream(const base::YamlEntry& entry, Faults& faults) {
     out.shape.push_back(internal::read_formula(axis, faults));
   out.src = reader.text("src");
   out.from = reader.text("from");
+  out.when = reader.formula("when");
   for (const char* side : {"before", "after"}) {
     const Yaml* chosen = reader.get(side);
     if (!chosen) continue;
+    if (!out.selection.empty())
+      faults.push_back(fault_at(entry.key_at, "stream '" + entry.key + "' takes both before and after layers",
+                                "before: what enters a layer, or after: what leaves it"));
     out.selection = side;
     if (chosen->is_scalar()) {
       out.chosen = chosen->text;
+      if (out.chosen != "every" && !out.chosen.starts_with("config."))
+        faults.push_back(fault_at(
+            chosen->at, std::string("'") + side + "' of stream '" + entry.key + "' is '" + chosen->text + "'",
+            "every, {every: N}, config.KEY, or a list of layers"));
     } else if (chosen->is_map()) {
       Reader inner(*chosen, std::string("'") + side + "' of stream '" + entry.key + "'", faults);
       out.chosen = "every " + inner.required_text("every");
+      out.every = inner.formula("every");
       inner.finish();
     } else {
-      for (const Yaml& item : chosen->items)
+      for (const Yaml& item : chosen->items) {
         out.chosen += (out.chosen.empty() ? "" : ",") + internal::read_text(item, "a layer", faults);
+        out.listed.push_back(internal::read_formula(item, faults));
+      }
     }
   }
   out.index = reader.text("index");
@@ -108,10 +119,31 @@ StreamDecl parse_stream(const base::YamlEntry& entry, Faults& faults) {
     faults.push_back(fault_at(entry.value.at, "read is '" + out.read + "'", "each, all or concat",
                               base::did_you_mean(out.read, {"each", "all", "concat"})));
   reader.finish();
-  if (!out.from.empty() && out.selection.empty())
-    faults.push_back(fault_at(entry.key_at,
-                              "stream '" + entry.key + "' takes from '" + out.from + "' on no layer",
-                              "before: or after: every, a config key, or a list of layers"));
+  const auto fail = [&](const std::string& wrong, const char* expected) {
+    faults.push_back(fault_at(entry.key_at, "stream '" + entry.key + "' " + wrong, expected));
+  };
+  if (!out.index.empty() && out.index != "block")
+    fail("counts its elements by '" + out.index + "'",
+         "index: block, or no index: layers of the stack from 0");
+  const bool appends = !out.from.empty() || !out.selection.empty();
+  if (out.carries && (appends || !out.read.empty()))
+    fail("carries and is appended too",
+         "{carries: true}, or {from: NAME, after: LAYERS, read: MODE, src: TEXT}");
+  else if (!out.from.empty() && out.selection.empty())
+    fail("takes from '" + out.from + "' on no layer",
+         "before: or after: every, a config key, or a list of layers");
+  else if (out.from.empty() && !out.selection.empty())
+    fail("takes from nothing", "from: a carried stream, out, or a node of the block");
+  else if (!out.carries && !appends && !out.shape.empty() && !out.read.empty())
+    fail("is published by components and has a read mode",
+         "{shape: [...], src: TEXT}: a later layer reads the last value; or from: with read:");
+  else if (!out.carries && !appends && out.shape.empty() && !out.src.empty())
+    fail("has a src and no origin",
+         "{shape: [...], src: TEXT} where components publish it, {from: NAME, after: LAYERS, src: TEXT} "
+         "where it is "
+         "appended");
+  else if (!out.carries && (appends || !out.shape.empty()) && out.src.empty())
+    fail("has no src", "src: the line of the forward source that hands it over");
   return out;
 }
 

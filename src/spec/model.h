@@ -16,13 +16,16 @@
 //   lists          KEY: FORMULA: entries of a per-layer list, where they are not the stack's layers
 //   drafts, max_context, src, note
 // Keys of a stack
-//   name, repeat, inputs, streams, block (template; the 'block' of components when absent), layers, path, first_index,
+//   name, repeat, inputs (the entry above when absent), streams, block (template; when absent the entry of components
+//   with the stack's name, or else 'block'), layers, path, first_index,
 //   apart (a name: counted apart from the main model), per_layer (dims of each layer: see bind_layer in binding.h),
 //   phase (prefill: not part of a decode step)
 //   layers is a list of rules, the first that fits a layer wins:
 //     {count: N} the next N layers, {where: FORMULA over `layer`}, {config: KEY or [KEYS], equals: TEXT or [TEXTS]},
 //     {listed: KEY or [KEYS], first: 0 or 1}, {rest: true}; a `where` beside config or listed must hold as well
 //   each with slot: fill pairs, and optional dims: {name: FORMULA} and per_layer
+// Keys of a stream, one of four forms (docs/spec-language.md#streams)
+//   {carries: true, shape}   {shape, src}   {from, before|after, index, read, shape, src}   {} or {read}; each with `when`
 // Errors  Collected, at their place, with the nearest known name.
 #pragma once
 
@@ -51,14 +54,27 @@ struct DimDecl {
 struct StreamDecl {
   std::string name;
   base::Span at;
+  // What crosses layers how. kCarried: a layer's output is the next one's input. kInternal: published by components of
+  // some layers, read by those of later ones. kAppended: kept from some layers, in a sequence. kElsewhere: another
+  // stack's, of one of the last two kinds.
+  enum class Kind { kCarried, kInternal, kAppended, kElsewhere };
+  Kind kind() const {
+    return carries          ? Kind::kCarried
+           : !from.empty()  ? Kind::kAppended
+           : !shape.empty() ? Kind::kInternal
+                            : Kind::kElsewhere;
+  }
   bool carries = false;
   std::vector<expr::Formula> shape;
   std::string src;
-  std::string from;       // of an append stream
+  expr::Formula when;     // there only where it is not 0
+  std::string from;       // of an append stream: a carried stream, "out", or a node of the block
   std::string selection;  // "before" or "after"
-  std::string chosen;     // "every", "config.KEY", a number of layers, or a list as text
-  std::string index;
-  std::string read;  // each, all, concat
+  std::string chosen;     // "every", "every N", "config.KEY", or a list as text
+  expr::Formula every;    // the N
+  std::vector<expr::Formula> listed;
+  std::string index;  // "block" or absent: layers count from 0 inside their stack
+  std::string read;   // each, all, concat
 };
 
 struct LayerRule {

@@ -204,6 +204,10 @@ Result<Op> compile_op(const OpRow& row, const base::Span& at) {
     if (op.operands.size() > kMaxOperands)
       return fault_at(at, "op '" + op.name + "' takes more than 16 operands", "at most 16");
     operands = end == std::string_view::npos ? std::string_view{} : trim(operands.substr(end + 1));
+    if (operands == "...") {
+      op.repeats_last = true;
+      operands = {};
+    }
   }
   Result<std::vector<AxisPattern>> output = parse_axes(row.shape.substr(arrow + 2), at);
   if (!output) return output.faults();

@@ -8,7 +8,8 @@
 //   shape    "kind: [*r,in] -> [*r,out]": operands, then the output. A name binds an axis length, *r any leading
 //            axes (in formulas r is their product), an expression must equal the axis. Kinds that a custom op may
 //            have: preserve axis_replace axis_select axis_concat broadcast contract permute. Built in only: source
-//            (no operand) and explicit (the output is stated).
+//            (no operand) and explicit (the output is stated). The last operand of a built-in row may be
+//            "[*r,dim]...": one or more alike, and n is how many.
 //   partial  may a partial sum pass: each operand, all together, none
 //   coupled  an axis whose elements depend on each other
 //   unit     matmul work runs on tensor cores, vector work elsewhere; move computes nothing
@@ -93,6 +94,7 @@ struct Op {
   expr::Formula flops;
   ShapeKind kind = ShapeKind::kPreserve;
   std::vector<std::vector<AxisPattern>> operands;
+  bool repeats_last = false;  // the last operand stands for one or more; their number is the axis name `n`
   std::vector<AxisPattern> output;
   // Per output axis after the rest, the operand axes it comes from; empty for an axis the op makes.
   std::vector<std::vector<DimSource>> dim_map;

@@ -136,6 +136,22 @@ constexpr OpRow kOps[] = {
     {"add_at_tokens", "", "b*t*dim", "explicit: [b,s,dim] [b,t,dim] -> [b,s,dim]", kTogether, "", kVector,
      kReadWrite, "a tower's vectors are added where the prompt has placeholders"},
 
+    // Values of several layers, and copies of one.
+    {"stack", "", "0", "explicit: [*r,dim]... -> [*r,n,dim]", kTogether, "", kMove, kView,
+     "n values on an axis of their own, each read where it stands"},
+    {"stack_onto", "", "0", "explicit: [*r,n,dim] [*r,dim] -> [*r,n+1,dim]", kTogether, "", kMove, kView,
+     "one more value behind those of a stack"},
+    {"concat_all", "", "0", "axis_concat: [*r,dim]... -> [*r,n*dim]", kTogether, "", kMove, kView,
+     "n values one behind the other on the last axis, each read where it stands"},
+    {"copies", "", "0", "explicit: [*r,dim] -> [*r,n,dim]", kEach, "", kMove, kReadWrite,
+     "one value n times, each copy to go its own way: entry of a hyper-connected trunk"},
+    {"weighted_sum", "", "2*r*n*dim", "contract: [*r,n] [*r,n,dim] -> [*r,dim]", kEach, "", kVector,
+     kReadWrite, "n values summed by a weight per token each: one out of many"},
+    {"outer", "", "r*n*dim", "explicit: [*r,n] [*r,dim] -> [*r,n,dim]", kEach, "", kVector, kReadWrite,
+     "one value times n weights per token: many out of one"},
+    {"mix_copies", "", "2*r*n*m*dim", "contract: [*r,n,m] [*r,m,dim] -> [*r,n,dim]", kEach, "", kVector,
+     kReadWrite, "n weighted sums of m values, by a matrix per token"},
+
     // Attention. The [query, key] matrix never reaches memory in a fused attention kernel.
     {"attention_score", "", "2*b*h*d*pairs", "contract: [b,s,h,d] [b,t,g,d] -> [b,h,s,t]", kEach, "", kMatmul,
      kOnChip, "q . k for each allowed pair; g key heads serve h query heads", "h % g == 0"},

@@ -35,7 +35,8 @@ TEST(Bounds, LayersAndCopiesAreCountedBeforeTheirIndicesAreWritten) {
 
 TEST(Bounds, Stacks) {
   const std::string stacks = repeated(3, [](int i) {
-    return "  - { name: s" + n(i) + ", repeat: 800, inputs: [layers], path: s" + n(i) + " }\n";
+    return "  - { name: s" + n(i) +
+           ", repeat: 800, inputs: [layers], streams: { h: { carries: true } }, path: s" + n(i) + " }\n";
   });
   EXPECT_EQ(outcome(tiny().with(kModel, "  - { name: norm,", stacks + "  - { name: norm,")),
             "specs/models/tiny.yaml:21:5: the model's stacks hold more than 2,000 layers; expected a smaller "

@@ -184,6 +184,48 @@ Tensor broadcast_heads(const Tensors& in, int64_t&) {
   return out;
 }
 
+Tensor stack(const Tensors& in, int64_t&) {
+  Tensor out({kBatch, kTokens, 2, in[0].last()});
+  for (int r = 0; r < out.rows(); ++r)
+    for (int i = 0; i < out.last(); ++i) out.at(r, i) = in[static_cast<size_t>(r % 2)].at(r / 2, i);
+  return out;
+}
+
+Tensor stack_onto(const Tensors& in, int64_t&) {
+  Tensor out({kBatch, kTokens, 3, in[0].last()});
+  for (int r = 0; r < out.rows(); ++r)
+    for (int i = 0; i < out.last(); ++i)
+      out.at(r, i) = r % 3 < 2 ? in[0].at(r / 3 * 2 + r % 3, i) : in[1].at(r / 3, i);
+  return out;
+}
+
+Tensor weighted_sum(const Tensors& in, int64_t& steps) {  // [B,s,2] [B,s,2,4]
+  Tensor out = with_last(in[0], in[1].last());
+  for (int r = 0; r < out.rows(); ++r)
+    for (int i = 0; i < out.last(); ++i)
+      for (int n = 0; n < in[0].last(); ++n)
+        out.at(r, i) += in[0].at(r, n) * in[1].at(r * 2 + n, i), steps += 2;
+  return out;
+}
+
+Tensor outer(const Tensors& in, int64_t& steps) {  // [B,s,2] [B,s,8]
+  Tensor out({kBatch, kTokens, in[0].last(), in[1].last()});
+  for (int r = 0; r < in[0].rows(); ++r)
+    for (int n = 0; n < in[0].last(); ++n)
+      for (int i = 0; i < out.last(); ++i)
+        out.at(r * in[0].last() + n, i) = in[0].at(r, n) * in[1].at(r, i), ++steps;
+  return out;
+}
+
+Tensor mix_copies(const Tensors& in, int64_t& steps) {  // [B,s,3,2] [B,s,2,4]
+  Tensor out({kBatch, kTokens, in[0].shape[2], in[1].last()});
+  for (int r = 0; r < out.rows(); ++r)
+    for (int i = 0; i < out.last(); ++i)
+      for (int m = 0; m < in[0].last(); ++m)
+        out.at(r, i) += in[0].at(r, m) * in[1].at(r / in[0].shape[2] * in[0].last() + m, i), steps += 2;
+  return out;
+}
+
 // 4 query heads on 2 key heads; the query at position i sees keys 0..i.
 Tensor score(const Tensors& in, int64_t& steps) {
   Tensor out({kBatch, 4, kTokens, kTokens});
@@ -625,6 +667,26 @@ const std::vector<Case>& cases() {
       {"split_heads", kVector8, "in: a, dims: { heads: 2, width: 4 }", split_heads},
       {"merge_heads", kHeads, "in: a, dims: { heads: 2, width: 4 }", merge_heads},
       {"broadcast_heads", kVector8, "in: a, dims: { heads: 2, width: 8 }", broadcast_heads},
+      {"stack", kTwoVectors8, "in: [a, b]", stack},
+      {"stack_onto",
+       "x: { op: hidden_input, dims: { dim: 8 } }; a: { op: split_heads, in: x, dims: { heads: 2, width: 4 } "
+       "};"
+       "b: { op: hidden_input, dims: { dim: 4 } }",
+       "in: [a, b]", stack_onto},
+      {"concat_all", kTwoVectors8, "in: [a, b]", concat},
+      {"copies", kVector8, "in: a, dims: { n: 2 }", broadcast_heads},
+      {"weighted_sum",
+       "a: { op: hidden_input, dims: { dim: 2 } }; x: { op: hidden_input, dims: { dim: 8 } };"
+       "b: { op: split_heads, in: x, dims: { heads: 2, width: 4 } }",
+       "in: [a, b]", weighted_sum},
+      {"outer", "a: { op: hidden_input, dims: { dim: 2 } }; b: { op: hidden_input, dims: { dim: 8 } }",
+       "in: [a, b]", outer},
+      {"mix_copies",
+       "w: { op: hidden_input, dims: { dim: 6 } }; a: { op: split_heads, in: w, dims: { heads: 3, width: 2 } "
+       "};"
+       "x: { op: hidden_input, dims: { dim: 8 } }; b: { op: split_heads, in: x, dims: { heads: 2, width: 4 } "
+       "}",
+       "in: [a, b]", mix_copies},
       {"attention_score", kQueryKey, "in: [a, b]", score},
       {"attention_softmax", kScores.c_str(), "in: s", causal_softmax},
       {"attention_apply", kScores.c_str(), "in: [s, b]", apply},

@@ -183,6 +183,7 @@ const Explained kExplained[] = {
     {"models/*", "op sampled from last_tokens to scale", kSampled},
     {"models/*", "default of dim tied_head plus 1",
      "of a config without the key: a stored head may be a copy"},
+    {"models/*", "drop layers.inputs", "equal: the entry above feeds a stack that names no inputs"},
     {"models/*", "drop default_dtype", kFilesWin},
     {"models/*", "default_dtype to *", kFilesWin},
     {"models/*", "drop scale_dtype", kFilesWin},

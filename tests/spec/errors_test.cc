@@ -195,8 +195,49 @@ TEST(SpecErrors, Models) {
       {kModel, "hidden: { carries: true }", "hidden: { from: out }",
        "specs/models/tiny.yaml:18:16: stream 'hidden' takes from 'out' on no layer; expected before: or "
        "after: every, a config key, or a list of layers"},
-      {kModel, "hidden: { carries: true }", "hidden: { carries: true, read: eech }",
-       "specs/models/tiny.yaml:18:24: read is 'eech'; expected each, all or concat; did you mean 'each'?"},
+      {kModel, "hidden: { carries: true }",
+       "hidden: { carries: true }, kept: { from: out, after: every, read: eech, src: s }",
+       "specs/models/tiny.yaml:18:49: read is 'eech'; expected each, all or concat; did you mean 'each'?"},
+      {kModel, "hidden: { carries: true }", "hidden: { carries: true, read: all }",
+       "specs/models/tiny.yaml:18:16: stream 'hidden' carries and is appended too; expected {carries: true}, "
+       "or "
+       "{from: NAME, after: LAYERS, read: MODE, src: TEXT}"},
+      {kModel, "hidden: { carries: true }", "hidden: { carries: true }, kept: { after: every, src: s }",
+       "specs/models/tiny.yaml:18:43: stream 'kept' takes from nothing; expected from: a carried stream, "
+       "out, or a "
+       "node of the block"},
+      {kModel, "hidden: { carries: true }",
+       "hidden: { carries: true }, kept: { from: out, after: every, before: every, src: s }",
+       "specs/models/tiny.yaml:18:43: stream 'kept' takes both before and after layers; expected before: "
+       "what enters "
+       "a layer, or after: what leaves it"},
+      {kModel, "hidden: { carries: true }",
+       "hidden: { carries: true }, kept: { from: out, after: 3, src: s }",
+       "specs/models/tiny.yaml:18:69: 'after' of stream 'kept' is '3'; expected every, {every: N}, "
+       "config.KEY, or a "
+       "list of layers"},
+      {kModel, "hidden: { carries: true }", "hidden: { carries: true }, kept: { from: out, after: every }",
+       "specs/models/tiny.yaml:18:43: stream 'kept' has no src; expected src: the line of the forward source "
+       "that "
+       "hands it over"},
+      {kModel, "hidden: { carries: true }", "hidden: { carries: true }, kept: { shape: [B, d_model] }",
+       "specs/models/tiny.yaml:18:43: stream 'kept' has no src; expected src: the line of the forward source "
+       "that "
+       "hands it over"},
+      {kModel, "hidden: { carries: true }", "hidden: { carries: true }, kept: { src: s }",
+       "specs/models/tiny.yaml:18:43: stream 'kept' has a src and no origin; expected {shape: [...], src: "
+       "TEXT} "
+       "where components publish it, {from: NAME, after: LAYERS, src: TEXT} where it is appended"},
+      {kModel, "hidden: { carries: true }",
+       "hidden: { carries: true }, kept: { shape: [B, d_model], read: all, src: s }",
+       "specs/models/tiny.yaml:18:43: stream 'kept' is published by components and has a read mode; expected "
+       "{shape: "
+       "[...], src: TEXT}: a later layer reads the last value; or from: with read:"},
+      {kModel, "hidden: { carries: true }",
+       "hidden: { carries: true }, kept: { from: out, after: every, index: token, src: s }",
+       "specs/models/tiny.yaml:18:43: stream 'kept' counts its elements by 'token'; expected index: block, "
+       "or no "
+       "index: layers of the stack from 0"},
       {kModel, "inputs: [embed]\n", "inputs: [embed]\n    layers: { rest: true, ffn: mlp }\n",
        "specs/models/tiny.yaml:18:13: 'layers' of a layer stack is a map; expected a list of rules"},
       {kModel, "inputs: [embed]\n", "inputs: [embed]\n    layers: [{ count: 1, rest: true, ffn: mlp }]\n",

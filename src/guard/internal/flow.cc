@@ -41,10 +41,27 @@ std::vector<NodeId> Flow::behind_until(NodeId from, int call,
 std::vector<NodeId> Flow::reach(NodeId from, int call,
                                 const std::function<const std::vector<NodeId>&(NodeId)>& next) const {
   std::vector<NodeId> out = {from};
+  std::vector<int> within = {inside(call, tree_.nodes[from].call) ? call : tree_.nodes[from].call};
   for (size_t i = 0; i < out.size(); ++i)
-    for (NodeId id : next(out[i]))
-      if (inside(call, tree_.nodes[id].call) && std::ranges::find(out, id) == out.end()) out.push_back(id);
+    for (NodeId id : next(out[i])) {
+      if (std::ranges::find(out, id) != out.end()) continue;
+      const int own = tree_.nodes[id].call;
+      const bool near = inside(within[i], own);
+      if (!near && !by_stream(out[i], id)) continue;
+      out.push_back(id);
+      within.push_back(near ? within[i] : own);
+    }
   return out;
+}
+
+bool Flow::by_stream(NodeId a, NodeId b) const {
+  const auto reads = [&](NodeId reader, NodeId read) {
+    const Node& node = tree_.nodes[reader];
+    for (size_t i = 0; i < node.in.size(); ++i)
+      if (node.in[i] == read && node.in_streams[i] >= 0) return true;
+    return false;
+  };
+  return reads(a, b) || reads(b, a);
 }
 
 bool Flow::on_pairs(NodeId id) const {

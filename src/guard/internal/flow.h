@@ -19,7 +19,8 @@ class Flow {
   const std::vector<graph::NodeId>& readers(graph::NodeId id) const { return readers_[id]; }
   // Is `of` the call, or inside it? Everything is inside no call (-1).
   bool inside(int call, int of) const;
-  // A node and all that it is computed from, or that is computed from it, as far as the component around it.
+  // A node and all that it is computed from, or that is computed from it, as far as the component around it; what is
+  // read from a stream as far as the component at the stream's other end.
   std::vector<graph::NodeId> behind(graph::NodeId from, int call) const;
   std::vector<graph::NodeId> ahead(graph::NodeId from, int call) const;
   // The same, no further than what `stop` holds of.
@@ -39,6 +40,8 @@ class Flow {
   std::vector<graph::NodeId> reach(
       graph::NodeId from, int call,
       const std::function<const std::vector<graph::NodeId>&(graph::NodeId)>& next) const;
+
+  bool by_stream(graph::NodeId a, graph::NodeId b) const;  // one of them reads the other from a stream
 
   const graph::SpecTree& tree_;
   std::vector<std::vector<graph::NodeId>> readers_;
