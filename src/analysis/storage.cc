@@ -229,6 +229,14 @@ class Storer {
 
   void add_param(size_t i) {
     const Param& param = analysis_.params[i];
+    // Nodes that read parts of one weight have it stored once.
+    if (tree_.nodes[param.node].weight_base)
+      for (size_t other = 0; other < i; ++other)
+        if (analysis_.params[other].group == param.group && analysis_.params[other].path == param.path &&
+            analysis_.params[other].name == param.name) {
+          out_.of_param[i] = out_.of_param[other];
+          return;
+        }
     const std::vector<std::string> roles = roles_of(param);
     const spec::QuantScheme* scheme = nullptr;
     const spec::QuantChoice* chosen = choice_for(roles);

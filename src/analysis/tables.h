@@ -6,6 +6,8 @@
 // Tables   shape    what a reader of the node sees, [B, tokens, ...]; a cached node is seen over the context
 //          computed what the node itself computes
 //          flops    per evaluation of one instance; instances say how many there are
+//          reads    of a kept operand, how many entries the op reads for one request, where it is not all
+//          writes   of a kept state, how many entries of one request a step writes, where it is not all
 //          params   parameter tensors, by node
 //          caches   what decode keeps
 // Units    FLOPs; elements. Bytes are views (storage.h, traffic.h).
@@ -73,6 +75,7 @@ struct Analysis {
   std::vector<Shape> shape;
   std::vector<Shape> computed;
   std::vector<expr::Expr> flops;
+  std::vector<std::optional<expr::Expr>> reads, writes;
   // Copies of a node inside one layer, and those that one token uses; times the layers of its group, the
   // instances.
   std::vector<expr::Expr> in_layer;

@@ -169,8 +169,11 @@ base::Result<Traffic> traffic_of(const Analysis& analysis, const Analysis& store
   for (NodeId id = 0; id < tree.nodes.size(); ++id) {
     const graph::Node& node = tree.nodes[id];
     if (node.done) continue;
-    if (const auto own = caches.find(id); own != caches.end())
-      out.kv_write[id] = product(pool, analysis.computed[id]) * cache_width(analysis, *own->second, out);
+    if (const auto own = caches.find(id); own != caches.end()) {
+      Expr written = product(pool, analysis.computed[id]);
+      if (analysis.writes[id]) written = written * *analysis.writes[id] / analysis.computed[id][1];
+      out.kv_write[id] = written * cache_width(analysis, *own->second, out);
+    }
     if (node.op->traffic == spec::Traffic::kView) continue;
     for (NodeId operand : node.in) {
       bool plain = false;
@@ -180,6 +183,10 @@ base::Result<Traffic> traffic_of(const Analysis& analysis, const Analysis& store
           Expr tokens = entry_tokens(analysis, *cache->second);
           if (cache->second->growth == spec::CacheEntry::Growth::kWindow)
             tokens = pool.min(analysis.s_ctx, cache->second->amount + analysis.s_query - 1);
+          else if (analysis.reads[id] && cache->second->growth == spec::CacheEntry::Growth::kFixed)
+            tokens = *analysis.reads[id] / analysis.shape[root][1];
+          else if (analysis.reads[id])
+            tokens = *analysis.reads[id];
           out.kv_read[id] = out.kv_read[id] + analysis.batch * tokens * cache->second->per_token *
                                                   cache_width(analysis, *cache->second, out);
         } else if (tree.nodes[root].op->traffic != spec::Traffic::kOnChip) {

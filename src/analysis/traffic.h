@@ -5,6 +5,9 @@
 //         by whichever op meets it first, however many views of it there are. A weight is read once; of a layer's
 //         routed experts, at most as many as the step's tokens choose: min(copies, B * s_query * active), exact for
 //         one token, an upper bound beyond.
+// Chosen  Attention over chosen keys reads as many entries as are chosen for one query, of several queries at most
+//         all that is kept: min(kept, s_query * chosen), an upper bound beyond one. A ring of slots is written one
+//         slot a token; its reader's row says how many it reads.
 // Window  A step of s_query tokens reads min(s_ctx, window + s_query - 1) entries of a window-capped cache.
 // Units   Bytes per instance of a node; activations in the plain dtype of the checkpoint.
 #pragma once

@@ -51,6 +51,9 @@ class Walker {
     out_.shape.resize(n);
     out_.computed.resize(n);
     out_.flops.resize(n);
+    out_.reads.resize(n);
+    out_.writes.resize(n);
+    pairs_.resize(n);
     out_.in_layer.resize(n);
     out_.active_in_layer.resize(n);
     for (const graph::Group& group : tree_.groups) out_.layers.push_back(instantiate(group.count, -1));
@@ -315,24 +318,18 @@ class Walker {
     }
 
     // Work.
-    if (op.flops_text.find("pairs") != std::string::npos) {
-      const Expr *s = letters.find("s"), *t = letters.find("t");
-      std::optional<Expr> window;
-      if (!node.decl->window.empty()) window = instantiate(node.decl->window, node.scope);
-      if (const std::optional<expr::Rational> width = window ? window->constant() : std::nullopt;
-          width && compare(*width, {1, 1}) < 0) {
-        fail(node.decl->at,
-             "node '" + node.name + "' (" + node.path + ") sees a window of " + expr::to_string(*width) +
-                 " tokens",
-             "at least 1, its own");
-        return;
-      }
-      if (s && t)
-        letters.values.emplace_back("pairs",
-                                    attention_pairs(pool, *s, *t, node.decl->mask == "causal", window));
-    }
+    if (!count_pairs(id, node, letters)) return;
+    if (pairs_[id]) letters.values.emplace_back("pairs", *pairs_[id]);
     out_.flops[id] = node.done ? pool.constant(0) : instantiate(op.flops, node.scope, &letters);
     if (report_error(out_.flops[id], node, "the flops")) return;
+    if (!op.reads.empty()) {
+      out_.reads[id] = instantiate(op.reads, node.scope, &letters);
+      if (report_error(*out_.reads[id], node, "what it reads")) return;
+    }
+    if (!op.writes.empty()) {
+      out_.writes[id] = instantiate(op.writes, node.scope, &letters);
+      if (report_error(*out_.writes[id], node, "what it writes")) return;
+    }
 
     out_.in_layer[id] = node.call >= 0 ? call_instances_[node.call].first : pool.constant(1);
     out_.active_in_layer[id] = node.call >= 0 ? call_instances_[node.call].second : pool.constant(1);
@@ -340,6 +337,45 @@ class Walker {
     if (node.cache) shape = keep(id, node, shape);
     out_.shape[id] = std::move(shape);
     add_params(id, node, letters);
+  }
+
+  // The (query, key) pairs that a node works on: a score makes them from its mask; ops behind it work on the same,
+  // joined scores on both.
+  bool count_pairs(NodeId id, const graph::Node& node, const Letters& letters) {
+    expr::ExprPool& pool = *out_.pool;
+    const spec::Op& op = *node.op;
+    if (!spec::meets_context(op)) {
+      const bool joins = op.kind == spec::ShapeKind::kAxisConcat;
+      if (!joins && op.kind != spec::ShapeKind::kPreserve && !spec::works_on_pairs(op)) return true;
+      for (size_t i = 0; i < (joins ? node.in.size() : 1); ++i)
+        if (const std::optional<Expr>& of = pairs_[node.in[i]])
+          pairs_[id] = pairs_[id] ? *pairs_[id] + *of : *of;
+      if (pairs_[id] || !spec::works_on_pairs(op)) return true;
+    } else if (pairs_[node.in[0]]) {
+      pairs_[id] = pairs_[node.in[0]];  // a weighted sum
+      return true;
+    }
+    const Expr *s = letters.find("s"), *t = letters.find("t"), *chosen = letters.find("k");
+    std::optional<Expr> window, ratio, most;
+    if (!node.decl->window.empty()) window = instantiate(node.decl->window, node.scope);
+    if (!node.decl->ratio.empty()) ratio = instantiate(node.decl->ratio, node.scope);
+    if (op.positions > 0 && chosen) most = *chosen;
+    const auto at_least_one = [&](const std::optional<Expr>& value, const char* what, const char* expected) {
+      const std::optional<expr::Rational> number = value ? value->constant() : std::nullopt;
+      if (!number || compare(*number, {1, 1}) >= 0) return true;
+      fail(node.decl->at,
+           "node '" + node.name + "' (" + node.path + ") sees " + what + expr::to_string(*number) + " tokens",
+           expected);
+      return false;
+    };
+    if (!at_least_one(window, "a window of ", "at least 1, its own") ||
+        !at_least_one(ratio, "one entry for ", "at least 1"))
+      return false;
+    if (!s || !t) return true;
+    pairs_[id] = ratio || most
+                     ? entry_pairs(pool, *s, ratio ? out_.s_ctx : *t, ratio.value_or(pool.constant(1)), most)
+                     : attention_pairs(pool, *s, *t, node.decl->mask == "causal", window);
+    return true;
   }
 
   bool same(const Shape& a, const Shape& b) {
@@ -413,14 +449,14 @@ class Walker {
       out_.caches.push_back(std::move(row));
       return shape;
     }
-    if (shape.size() < 3 || !(shape[1] == out_.s_query)) {
+    const bool ratio = entry.growth == spec::CacheEntry::Growth::kRatio;
+    if (shape.size() < 3 || (!ratio && !(shape[1] == out_.s_query))) {
       fail(entry.at, "the cache keeps '" + node.name + "' of shape " + text_of(shape),
            "[B, s_query, ...]: one entry per token", "or fixed: true for a state");
       return shape;
     }
     row.per_token = product(pool, shape, 2);
-    shape[1] = entry.growth == spec::CacheEntry::Growth::kRatio ? pool.floor_div(out_.s_ctx, row.amount)
-                                                                : out_.s_ctx;
+    shape[1] = ratio ? pool.floor_div(out_.s_ctx, row.amount) : out_.s_ctx;
     out_.caches.push_back(std::move(row));
     return shape;
   }
@@ -462,7 +498,8 @@ class Walker {
         param.tied = node.tied;
         param.tied_to = node.decl->tied_to;
         for (const Param& other : out_.params)
-          if (param.tied && other.name == param.name && tree_.nodes[other.node].call == node.call &&
+          if (param.tied && other.name == param.name &&
+              (tree_.nodes[other.node].call == node.call || tree_.nodes[other.node].call < 0) &&
               tree_.nodes[other.node].name == param.tied_to && !same(other.axes, param.axes))
             fail(node.decl->at,
                  "node '" + node.name + "' is tied to '" + param.tied_to + "' with a weight of " +
@@ -523,6 +560,7 @@ class Walker {
   Names globals_;
   std::vector<Names> scopes_;
   std::vector<std::pair<Expr, Expr>> call_instances_;
+  std::vector<std::optional<Expr>> pairs_;        // by node
   std::set<std::pair<int, std::string>> stored_;  // group; path and name of each parameter
   Faults faults_;
 };

@@ -62,6 +62,7 @@ class Builder {
 
   Result<SpecTree> run() {
     std::map<std::string, Value> names;
+    entries_ = &names;
     Value last;                               // of the main model
     std::map<std::string, Value> last_apart;  // of what is counted apart, its last node
     for (const spec::ModelEntry& entry : model_.entries) {
@@ -253,6 +254,8 @@ class Builder {
     const bool masked = op.flops_text.find("pairs") != std::string::npos;
     if (!decl.window.empty() && !masked)
       fail(decl.at, what + " has 'window', yet " + of + " has no mask", "'window' on the attention ops");
+    if (!decl.ratio.empty() && !masked)
+      fail(decl.at, what + " has 'ratio', yet " + of + " has no mask", "'ratio' on the attention ops");
     if (!decl.weight_axes.empty() &&
         (op.params.empty() || decl.weight_axes.size() != op.params[0].axes.size()))
       fail(decl.at,
@@ -262,9 +265,11 @@ class Builder {
     if (!decl.weight_of.empty() && op.params.empty())
       fail(decl.at, what + " reads the weight of '" + decl.weight_of + "', yet " + of + " has none",
            "an op with a weight");
-    if (!decl.tied_to.empty() && !names.contains(decl.tied_to)) {
+    if (!decl.tied_to.empty() && !names.contains(decl.tied_to) && !entries_->contains(decl.tied_to)) {
       std::vector<std::string> known;
-      for (const auto& [name, unused] : names) known.push_back(name);
+      for (const auto* in : {&names, entries_})
+        for (const auto& [name, unused] : *in)
+          if (std::ranges::find(known, name) == known.end()) known.push_back(name);
       fail(decl.at, what + " is tied to '" + decl.tied_to + "', which is not defined above it",
            "one of " + joined(known), base::did_you_mean(decl.tied_to, known));
     }
@@ -625,6 +630,8 @@ class Builder {
   std::vector<std::vector<std::string>> asked_;                          // per group, the slots of its block
   std::vector<base::Span> rule_at_;                                      // per group
   int64_t layers_ = 0, rule_tests_ = 0;
+  const std::map<std::string, Value>* entries_ =
+      nullptr;         // of the model's list: what a component may be tied to
   std::string apart_;  // of the entry of the model's list that is being added
   Faults faults_;
 };

@@ -11,7 +11,7 @@ using base::Int128;
 base::Faults check_phases(const analysis::Bill& bill, int64_t* checks) {
   base::Faults faults;
   struct Share {
-    Int128 stored = 0, read = 0;
+    Int128 stored = 0, prefill = 0, read = 0;
     base::Span at;
     std::string name;
   };
@@ -25,7 +25,8 @@ base::Faults check_phases(const analysis::Bill& bill, int64_t* checks) {
   };
   for (const analysis::Param& param : bill.prefill->params) {
     Share& share = by_weight[key(*bill.prefill, param)];
-    share.stored += param.elements.integer().value_or(0);
+    share.stored = param.base_elements.integer().value_or(0);
+    share.prefill += param.elements.integer().value_or(0);
     share.at = bill.prefill->tree->nodes[param.node].decl->at;
     share.name = param.path + (param.name.empty() ? "" : "." + param.name);
   }
@@ -37,6 +38,14 @@ base::Faults check_phases(const analysis::Bill& bill, int64_t* checks) {
   }
   for (const auto& [unused, share] : by_weight) {
     ++*checks;
+    if (share.stored != share.prefill) {
+      faults.push_back(
+          {share.at,
+           "prefill reads " + base::with_commas(share.prefill) + " elements of '" + share.name + "'",
+           base::with_commas(share.stored) + ", all that is stored",
+           "make the parts that nodes read by weight_of add up to the stored weight", "analysis"});
+      continue;
+    }
     if (share.stored == share.read) continue;
     faults.push_back({share.at,
                       "decode reads " + base::with_commas(share.read) + " elements of '" + share.name + "'",

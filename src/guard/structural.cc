@@ -140,7 +140,7 @@ class Structural {
     const std::optional<bool> ties = flag("tied_head", &key);
     if (!ties) return;
     for (const analysis::Param& param : prefill_.params) {
-      if (param.tied_to.empty()) continue;
+      if (param.tied_to.empty() || !param.apart.empty()) continue;
       ++out_.checks;
       if (param.tied == *ties) continue;
       fail(tree_.nodes[param.node].decl->at,

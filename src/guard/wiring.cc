@@ -20,8 +20,11 @@ struct Kind {
   std::string_view name;
   bool key, value;
 };
-constexpr Kind kKinds[] = {{"key", true, false},   {"rope_key", true, false},  {"value", false, true},
-                           {"latent", true, true}, {"cross_key", true, false}, {"cross_value", false, true}};
+constexpr Kind kKinds[] = {
+    {"key", true, false},       {"rope_key", true, false},    {"value", false, true},
+    {"latent", true, true},     {"window_entry", true, true}, {"compressed_entry", true, true},
+    {"index_key", true, false}, {"cross_key", true, false},   {"cross_value", false, true},
+};
 
 class Wiring : private internal::Flow {
  public:
@@ -96,7 +99,8 @@ class Wiring : private internal::Flow {
   // ---- attention: ops that work on (query, key) pairs
 
   static std::string mask_of(const Node& node) {
-    return node.decl->mask + (node.decl->window.empty() ? "" : " within " + node.decl->window.text());
+    return node.decl->mask + (node.decl->window.empty() ? "" : " within " + node.decl->window.text()) +
+           (node.decl->ratio.empty() ? "" : ", one entry in " + node.decl->ratio.text());
   }
 
   size_t rotations_behind(NodeId from, int call) const {
@@ -151,26 +155,32 @@ class Wiring : private internal::Flow {
             what + " compares " + parts_text(query) + " of the query with " + parts_text(key) + " of the key",
             "parts of equal widths, in one order", "join both in the same order");
     }
-    if (node.decl->mask != "causal" || !over_context(node.in[1])) return;
-    ++checks_;
-    const std::vector<NodeId> entries = kept_behind(node.in[1], node.call);
-    if (entries.empty())
-      fail(at, what + " reads " + (score ? "keys" : "values") + " that no cache entry keeps",
-           "an entry of the component's cache behind '" + tree_.nodes[node.in[1]].name + "'",
-           "decode would see this step's tokens only");
-    for (NodeId entry : entries) {
-      const CacheEntry& cache = *tree_.nodes[entry].cache;
+    if (node.decl->mask != "causal") return;
+    const std::vector<NodeId> contexts = context_of(id);
+    for (NodeId context : contexts) {
+      const std::vector<NodeId> entries = kept_behind(context, node.call);
+      const bool compressed = std::ranges::any_of(entries, [&](NodeId entry) {
+        return tree_.nodes[entry].cache->growth == CacheEntry::Growth::kRatio;
+      });
+      if (!over_context(context) && !compressed) continue;
       ++checks_;
-      const std::string window = node.decl->window.empty() ? "no window" : node.decl->window.text(),
-                        capped =
-                            cache.growth == CacheEntry::Growth::kWindow ? cache.amount.text() : "no window";
-      if (cache.growth == CacheEntry::Growth::kFixed)
-        fail(cache.at,
-             "the cache keeps '" + cache.node + "' as a fixed state, and " + what + " reads it by token",
-             "an entry that grows");
-      else if (window != capped)
-        fail(cache.at, "the cache entry '" + cache.node + "' has " + described_window(capped),
-             described_window(window) + ", that of " + what + " which reads it");
+      if (entries.empty())
+        fail(at, what + " reads " + (score ? "keys" : "values") + " that no cache entry keeps",
+             "an entry of the component's cache behind '" + tree_.nodes[context].name + "'",
+             "decode would see this step's tokens only");
+      for (NodeId entry : entries) {
+        const CacheEntry& cache = *tree_.nodes[entry].cache;
+        ++checks_;
+        const std::string wanted = law_of(node), kept = law_of(cache);
+        if (cache.growth == CacheEntry::Growth::kFixed)
+          fail(cache.at,
+               "the cache keeps '" + cache.node + "' as a fixed state, and " + what + " reads it by token",
+               "an entry that grows");
+        // A weighted sum over two sets has the masks of the scores that it was joined from.
+        else if (contexts.size() == 1 && wanted != kept)
+          fail(cache.at, "the cache entry '" + cache.node + "' has " + kept,
+               wanted + ", that of " + what + " which reads it");
+      }
     }
   }
 
@@ -189,16 +199,31 @@ class Wiring : private internal::Flow {
     if (shape.size() < 3 || analysis_.s_ctx == analysis_.s_query || !(shape[1] == analysis_.s_ctx)) return;
     ++checks_;
     std::string kept;
-    for (NodeId entry : kept_behind(id, node.call))
-      if (entry != id) kept = tree_.nodes[entry].name;
+    for (NodeId in : node.in)
+      for (NodeId entry : kept_behind(in, node.call)) kept = tree_.nodes[entry].name;
     if (kept.empty()) return;
     fail(node.decl->at, "decode computes " + described(node) + " again for every token of the context",
          "work on this step's tokens alone",
          "keep '" + node.name + "' rather than '" + kept + "', or give the component a decode variant");
   }
 
-  static std::string described_window(const std::string& text) {
-    return text == "no window" ? text : "window " + text;
+  // How many entries there are for the tokens, as an op sees them and as a cache keeps them.
+  static std::string law_of(const Node& node) {
+    return !node.decl->window.empty()  ? "window " + node.decl->window.text()
+           : !node.decl->ratio.empty() ? "one entry in " + node.decl->ratio.text()
+                                       : "no window";
+  }
+  static std::string law_of(const CacheEntry& cache) {
+    switch (cache.growth) {
+      case CacheEntry::Growth::kWindow:
+        return "window " + cache.amount.text();
+      case CacheEntry::Growth::kRatio:
+        return "one entry in " + cache.amount.text();
+      case CacheEntry::Growth::kPerToken:
+      case CacheEntry::Growth::kFixed:
+        return "no window";
+    }
+    return {};
   }
 
   void same_mask(NodeId a, NodeId b) {
@@ -226,10 +251,11 @@ class Wiring : private internal::Flow {
     const std::vector<NodeId> reading = ahead(cache.node, node.call);
     for (NodeId id : reading) {
       if (!joins_context(id)) continue;
-      // It is read as a key where it stands behind the second operand.
-      const std::vector<NodeId> through = behind(tree_.nodes[id].in[1], node.call);
-      if (std::ranges::find(through, cache.node) == through.end()) continue;
-      (is_score(id) ? key : value) = true;
+      // It is read as a key where it stands behind what the context keeps.
+      for (NodeId context : context_of(id)) {
+        const std::vector<NodeId> through = behind(context, node.call);
+        if (std::ranges::find(through, cache.node) != through.end()) (is_score(id) ? key : value) = true;
+      }
     }
     const auto text = [](bool as_key, bool as_value) {
       return std::string(as_key && as_value ? "key and value"
@@ -249,25 +275,35 @@ class Wiring : private internal::Flow {
   // Positions that a choice makes are no numbers to compute with, and only such positions choose.
   void positions(NodeId id) {
     const Node& node = tree_.nodes[id];
-    const bool chooses = node.op->name == "take" || node.op->name == "dispatch";
+    const auto chooses = [](const Node& from) {
+      return from.op->name == "topk" || from.op->name == "topk_keys" || from.op->name == "token_choice";
+    };
     for (size_t i = 0; i < node.in.size(); ++i) {
       const Node& from = tree_.nodes[node.in[i]];
-      const bool chosen = from.op->name == "topk";
-      if (!chosen && !(chooses && i == 1)) continue;
+      const bool taken_as = node.op->positions == static_cast<int>(i) + 1, chosen = chooses(from);
+      if (!chosen && !taken_as) continue;
       ++checks_;
-      if (chooses && i == 1 && !chosen) {
+      if (!chosen) {
         fail(node.decl->at, described(node) + " chooses by '" + from.name + "', which is no choice",
              "positions that a topk made");
-      } else if (node.op->unit != spec::Unit::kMove) {
+      } else if (!taken_as && node.op->unit != spec::Unit::kMove) {
         fail(node.decl->at, described(node) + " computes with the positions that '" + from.name + "' chose",
              "the values at those positions", "take them first");
-      } else if (node.op->name == "take" && i == 1) {
+      } else if (node.op->name == "take" && taken_as && !from.in.empty()) {
         const Expr chosen_of = analysis_.shape[from.in[0]].back(),
                    taken_of = analysis_.shape[node.in[0]].back();
         if (!expr::same_value(chosen_of, taken_of))
           fail(node.decl->at,
                described(node) + " takes from " + expr::to_text(taken_of) + " values of '" +
                    tree_.nodes[node.in[0]].name + "'",
+               expr::to_text(chosen_of) + ", those that '" + from.name + "' chose among");
+      } else if (taken_as && from.op->name == "topk_keys") {
+        // Keys are chosen among those that are read: kept under one law, as many of them.
+        const Expr chosen_of = analysis_.shape[from.in[0]].back(), read = analysis_.shape[node.in[i - 1]][1];
+        if (!expr::same_value(chosen_of, read))
+          fail(node.decl->at,
+               described(node) + " reads chosen ones of " + expr::to_text(read) + " entries of '" +
+                   tree_.nodes[node.in[i - 1]].name + "'",
                expr::to_text(chosen_of) + ", those that '" + from.name + "' chose among");
       }
     }

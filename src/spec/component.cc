@@ -183,13 +183,14 @@ Op parse_custom_op(const base::YamlEntry& entry, Faults& faults) {
                     shape = reader.required_text("shape");
   const std::string partial = reader.text("partial", "none"), coupled = reader.text("coupled");
   const std::string unit = reader.text("unit", "vector"), source = reader.required_text("source");
-  const std::string holds = reader.text("holds");
+  const std::string holds = reader.text("holds"), numbers = reader.text("numbers");
   reader.finish();
   if (find_builtin_op(entry.key))
     faults.push_back(fault_at(entry.key_at, "custom op '" + entry.key + "' has the name of a built-in op",
                               "a name of its own"));
-  OpRow row{entry.key,           params, flops, shape, Partial::kNone, coupled, Unit::kVector,
-            Traffic::kReadWrite, source, holds};
+  OpRow row{
+      entry.key, params, flops, shape, Partial::kNone, coupled, Unit::kVector, Traffic::kReadWrite, source,
+      holds,     0,      {},    {},    numbers};
   if (partial == "each")
     row.partial = Partial::kEach;
   else if (partial == "together")
@@ -219,8 +220,9 @@ Op parse_custom_op(const base::YamlEntry& entry, Faults& faults) {
 }  // namespace
 
 const NodeDecl* Component::find(std::string_view node) const {
-  for (const NodeDecl& decl : graph)
-    if (decl.name == node) return &decl;
+  for (const auto* list : {&graph, &weights})
+    for (const NodeDecl& decl : *list)
+      if (decl.name == node) return &decl;
   return nullptr;
 }
 
@@ -283,6 +285,7 @@ NodeDecl parse_node(const Yaml& node, const std::string& name, const base::Span&
     faults.push_back(fault_at(node.find("mask")->at, "mask is '" + out.mask + "'", "causal or none",
                               base::did_you_mean(out.mask, {"causal", "none"})));
   out.window = reader.formula("window");
+  out.ratio = reader.formula("ratio");
   if (const Yaml* axes = reader.get("weight_axes")) out.weight_axes = parse_weight_axes(*axes, what, faults);
   out.tied_to = reader.text("tied_to");
   out.tied_when = reader.formula("tied_when");
@@ -325,6 +328,16 @@ Result<Component> parse_component(const Yaml& root, const std::string& name) {
   if (reader.require("graph", "graph: {name: {op: ..., in: ...}}"))
     for (const base::YamlEntry& entry : reader.map("graph", "a map of node names to nodes"))
       out.graph.push_back(parse_node(entry.value, entry.key, entry.key_at, faults));
+  for (const base::YamlEntry& entry : reader.map("weights", "a map of names to stored weights")) {
+    out.weights.push_back(parse_node(entry.value, entry.key, entry.key_at, faults));
+    const NodeDecl& weight = out.weights.back();
+    if (!weight.in.empty() || !weight.when.empty() || !weight.weight_of.empty())
+      faults.push_back(fault_at(entry.key_at, "weight '" + entry.key + "' is written as a node of the graph",
+                                "an op with dims, and nothing that it computes on"));
+    if (std::ranges::none_of(out.graph, [&](const NodeDecl& node) { return node.weight_of == entry.key; }))
+      faults.push_back(fault_at(entry.key_at, "no node reads weight '" + entry.key + "'",
+                                "nodes that say weight_of: " + entry.key));
+  }
   for (const base::YamlEntry& entry : reader.map("stream_out", "a map of stream names to nodes"))
     out.stream_out.emplace_back(entry.key, internal::read_text(entry.value, "a stream's node", faults));
   out.reads = reader.texts("reads");

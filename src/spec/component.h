@@ -11,6 +11,7 @@
 //   decode_variant the component that decode walks in its place; it stores nothing of its own
 //   variant_of     the other end of decode_variant
 //   graph          name: {op|component|slot: NAME, in: ..., dims: {...}, ...}
+//   weights        name: {op, dims}: stored weights that no node reads whole; nodes read parts of them by weight_of
 //   custom_ops     rows as in op.h, of the first seven shape kinds
 //   axioms         what its cache keeps, for every context length: comparisons over its own quantities, as
 //                  "kv_tokens <= d_window"; {when: FORMULA, holds: TEXT} where it depends on dims
@@ -21,10 +22,11 @@
 //   when           built only where the formula is non-zero; bias: the same for the op's optional parameter
 //   copies, active how many copies stand side by side and how many of them one token uses; `split: tokens` shares the
 //                  input's token axis out among them, and must be said where a token uses only some
-//   weight_of      the base component's node whose stored weight this one reads
+//   weight_of      the node of the base component, or the entry of `weights`, whose stored weight this one reads
 //   path           the module path segment in checkpoints, the node's name when absent
 //   mask, window   causal (default) or none; the largest distance a query sees
 //   phase          prefill: not part of a decode step
+//   ratio          the keys are entries that stand for so many tokens each; a query sees those that are complete
 //   weight_axes    per weight axis {replicated: true} or {world, parts, fit}
 // Errors  Collected, at their place, with the nearest known name.
 #pragma once
@@ -86,6 +88,7 @@ struct NodeDecl {
   std::string path;
   std::string mask = "causal";
   expr::Formula window;
+  expr::Formula ratio;
   std::vector<WeightAxis> weight_axes;
   expr::Formula tied_when;  // of a weight that repeats another's values
   std::string tied_to;
@@ -128,6 +131,7 @@ struct Component {
   base::Span decode_variant_at;
   std::string variant_of;
   std::vector<NodeDecl> graph;
+  std::vector<NodeDecl> weights;
   std::vector<Op> custom_ops;
   std::vector<std::pair<std::string, std::string>> stream_out;  // stream, node
   std::vector<std::string> reads;
@@ -135,6 +139,7 @@ struct Component {
   std::string src;
   bool draft = false;
 
+  // A node of the graph, or an entry of `weights`.
   const NodeDecl* find(std::string_view node) const;
 };
 

@@ -39,14 +39,20 @@ bool is_name(std::string_view text) {
                              [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; });
 }
 
+// At `at` outside of parentheses.
 std::vector<std::string_view> split(std::string_view text, char at) {
   std::vector<std::string_view> out;
-  while (true) {
-    const size_t end = text.find(at);
-    out.push_back(trim(text.substr(0, end)));
-    if (end == std::string_view::npos) return out;
-    text.remove_prefix(end + 1);
+  int depth = 0;
+  size_t from = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '(') ++depth;
+    if (text[i] == ')') --depth;
+    if (text[i] != at || depth > 0) continue;
+    out.push_back(trim(text.substr(from, i - from)));
+    from = i + 1;
   }
+  out.push_back(trim(text.substr(from)));
+  return out;
 }
 
 // "[*r,in]" as axes.
@@ -251,6 +257,8 @@ Result<Op> compile_op(const OpRow& row, const base::Span& at) {
   if (!flops) return flops.faults();
   op.flops = std::move(*flops);
   std::vector<std::string> known = {"pairs"};
+  for (std::string_view name : split(row.numbers, ','))
+    if (!name.empty()) known.emplace_back(name);
   for (const auto& operand : op.operands)
     for (const AxisPattern& axis : operand) std::ranges::copy(names_of(axis), std::back_inserter(known));
   for (const AxisPattern& axis : op.output) std::ranges::copy(names_of(axis), std::back_inserter(known));
@@ -275,6 +283,21 @@ Result<Op> compile_op(const OpRow& row, const base::Span& at) {
             "a name of the row", base::did_you_mean(name, known));
   }
 
+  op.positions = row.positions;
+  if (op.positions < 0 || op.positions > static_cast<int>(op.operands.size()))
+    return fault_at(at, "op '" + op.name + "' has no operand " + std::to_string(op.positions),
+                    "one of its " + std::to_string(op.operands.size()) + " operands, or 0");
+  for (const auto& [text, formula] : {std::pair(row.reads, &op.reads), std::pair(row.writes, &op.writes)}) {
+    if (text.empty()) continue;
+    Result<expr::Formula> parsed = expr::Formula::parse(text, at);
+    if (!parsed) return parsed.faults();
+    *formula = std::move(*parsed);
+    for (const std::string& name : formula->names())
+      if (std::ranges::find(known, name) == known.end())
+        return fault_at(at, "what op '" + op.name + "' moves names '" + name + "', which the row lacks",
+                        "a name of the row", base::did_you_mean(name, known));
+  }
+
   // What a node may bind: every name but the leading rest.
   std::vector<std::string> rests;
   for (const auto& operand : op.operands)
@@ -284,6 +307,26 @@ Result<Op> compile_op(const OpRow& row, const base::Span& at) {
         std::ranges::find(op.names, name) == op.names.end())
       op.names.push_back(name);
   return op;
+}
+
+bool works_on_pairs(const Op& op) {
+  return std::ranges::find(op.flops.names(), "pairs") != op.flops.names().end();
+}
+
+bool is_context(const Op& op, size_t operand) {
+  return operand < op.operands.size() &&
+         std::ranges::any_of(op.operands[operand], [](const AxisPattern& axis) { return axis.name == "g"; });
+}
+
+bool meets_context(const Op& op) {
+  if (!works_on_pairs(op)) return false;
+  for (size_t operand = 0; operand < op.operands.size(); ++operand)
+    if (is_context(op, operand)) return true;
+  return false;
+}
+
+bool is_score(const Op& op) {
+  return meets_context(op) && op.output.size() > 1 && op.output[1].name == "h";
 }
 
 const std::vector<Op>& builtin_ops() {

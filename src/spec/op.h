@@ -15,6 +15,10 @@
 //   traffic  what reaches memory: read_write operands and output; view nothing; on_chip the output stays in the
 //            kernel; gather reads only the rows it returns
 //   holds    a condition on the row's names that its operands must meet, checked wherever both sides are numbers
+//   positions the operand whose numbers are positions (of experts, of tokens), 1 for the second; 0 for none
+//   reads    of a kept operand, how many entries one request's step reads, where that is not all that is kept
+//   writes   of a kept state, how many of its entries one request's step writes, where that is not all
+//   numbers  names that only flops and reads use, bound by the node: "iterations"
 // Source    Each row's own column; docs/sources.md holds the longer ones.
 #pragma once
 
@@ -55,6 +59,9 @@ struct OpRow {
   Traffic traffic = Traffic::kReadWrite;
   std::string_view source;
   std::string_view holds = {};
+  int positions = 0;
+  std::string_view reads = {}, writes = {};
+  std::string_view numbers = {};
 };
 
 // The built-in table, in the order of docs.
@@ -94,7 +101,9 @@ struct Op {
   Unit unit = Unit::kVector;
   Traffic traffic = Traffic::kReadWrite;
   std::string source;
-  expr::Formula holds;             // empty when the row has none
+  expr::Formula holds;  // empty when the row has none
+  int positions = 0;
+  expr::Formula reads, writes;     // empty when the row has none
   std::vector<std::string> names;  // what a node's dims may bind: every axis name of the row
   std::string flops_text, shape_text, params_text;
 };
@@ -105,6 +114,13 @@ base::Result<Op> compile_op(const OpRow& row, const base::Span& at = {});
 // The built-in ops, compiled once per process; asserts that every row compiles.
 const std::vector<Op>& builtin_ops();
 const Op* find_builtin_op(std::string_view name);
+
+// Whether its work is counted by (query, key) pairs; of those, whether an operand is what the context keeps, by key
+// heads 'g'. A score among these makes the axis of heads its second.
+bool works_on_pairs(const Op& op);
+bool meets_context(const Op& op);
+bool is_context(const Op& op, size_t operand);
+bool is_score(const Op& op);
 
 std::string_view shape_kind_name(ShapeKind kind);
 std::string_view partial_name(Partial partial);

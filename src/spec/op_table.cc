@@ -144,6 +144,34 @@ constexpr OpRow kOps[] = {
     {"attention_apply", "", "2*b*h*d*pairs", "contract: [b,h,s,t] [b,t,g,d] -> [b,s,h,d]", kEach, "t",
      kMatmul, kReadWrite, "the weighted sum of values for each allowed pair", "h % g == 0"},
 
+    // Attention over chosen keys. Scores of an indexer choose them; ops behind a score work on its pairs.
+    {"score_relu", "", "b*h*pairs", "preserve: [b,h,s,t] -> [b,h,s,t]", kNone, "", kVector, kOnChip,
+     "max(x, 0) of each score"},
+    {"score_sum", "", "2*b*h*pairs", "contract: [b,h,s,t] [b,s,h] -> [b,s,t]", kEach, "", kVector, kReadWrite,
+     "the weighted sum of each pair's scores over the heads"},
+    {"topk_keys", "", "b*pairs", "explicit: [b,s,t] -> [b,s,min(keys,t)]", kNone, "t", kVector, kReadWrite,
+     "the keys of the largest scores, all where there are fewer: one compare per candidate", "", 0, "", "",
+     "keys"},
+    {"selected_score", "", "2*b*h*d*pairs", "contract: [b,s,h,d] [b,t,g,d] [b,s,k] -> [b,h,s,k]", kEach, "t",
+     kMatmul, kOnChip, "q . k for each chosen pair; fewer where fewer are visible", "h % g == 0", 3,
+     "min(t, s*k)"},
+    {"selected_apply", "", "2*b*h*d*pairs", "contract: [b,h,s,k] [b,t,g,d] [b,s,k] -> [b,s,h,d]", kEach, "t",
+     kMatmul, kReadWrite, "the weighted sum of the chosen values", "h % g == 0", 3, "min(t, s*k)"},
+    {"joint_apply", "", "2*b*h*d*pairs", "contract: [b,h,s,n] [b,t,g,d] [b,u,g,d] -> [b,s,h,d]", kNone, "n",
+     kMatmul, kReadWrite, "the weighted sum of two sets of values under one softmax",
+     "h % g == 0 and n == t + u"},
+    {"joint_selected_apply", "", "2*b*h*d*pairs",
+     "contract: [b,h,s,n] [b,t,g,d] [b,u,g,d] [b,s,k] -> [b,s,h,d]", kNone, "n", kMatmul, kReadWrite,
+     "the same, of the second set the chosen ones", "h % g == 0 and n == t + k", 4},
+    {"ring_state", "", "0", "explicit: [b,s,dim] -> [b,slots,dim]", kEach, "", kMove, kView,
+     "the last tokens' vectors, each in its slot until it is overwritten", "", 0, "", "min(slots, s)"},
+    {"compress_tokens", "=[ratio,dim]", "8*b*s*dim",
+     "explicit: [b,s,dim] [b,s,dim] [b,slots,2*dim] -> [b,t,out]", kNone, "slots", kVector, kReadWrite,
+     "one entry per `ratio` tokens: stored offsets on the gates, softmax over the tokens of its window, "
+     "weighted "
+     "sum; channels beyond `out` belong to the window before",
+     "dim % out == 0 and slots == ratio*dim/out", 0, "min(slots, s*slots/ratio)"},
+
     // Recurrent states, one per sequence. Prefill counts the recurrence
     // too; the chunked form that engines run there does more products on fewer steps.
     {"ssd_state", "", "3*b*s*h*p*n + b*s*h*p", "explicit: [b,s,h,p] [b,s,h] [b,s,h] [b,s,g,n] -> [b,h,p,n]",
@@ -172,9 +200,11 @@ constexpr OpRow kOps[] = {
     {"topk", "", "r*in", "axis_select: [*r,in] -> [*r,out]", kNone, "in", kVector, kReadWrite,
      "one compare per candidate", "out <= in"},
     {"take", "", "0", "axis_select: [*r,in] [*r,out] -> [*r,out]", kNone, "", kMove, kReadWrite,
-     "values at chosen positions", "out <= in"},
+     "values at chosen positions", "out <= in", 2},
     {"dispatch", "", "0", "explicit: [b,s,dim] [b,s,k] -> [b,s*k,dim]", kNone, "", kMove, kReadWrite,
-     "each token's vector once per chosen expert"},
+     "each token's vector once per chosen expert", "", 2},
+    {"token_choice", "=[vocab,k]", "0", "source: -> [B,s_query,k]", kNone, "", kMove, kGather,
+     "positions that a table lists for each token id"},
     // Logits are wanted where a token is sampled: of the last token in prefill, of every token of a decode step.
     {"last_tokens", "", "0", "explicit: [b,s,dim] -> [b,s_logits,dim]", kEach, "", kMove, kView,
      "engines project onto the vocabulary only the positions they sample from"},
@@ -207,7 +237,9 @@ constexpr bool well_formed(const OpRow& row) {
     while (end < row.flops.size() && is_name_char(row.flops[end])) ++end;
     const std::string_view word = row.flops.substr(i, end - i);
     const bool number = word[0] >= '0' && word[0] <= '9';
-    if (!number && word != "pairs" && !mentions(row.shape, word) && !mentions(row.params, word)) return false;
+    if (!number && word != "pairs" && !mentions(row.shape, word) && !mentions(row.params, word) &&
+        !mentions(row.numbers, word))
+      return false;
     i = end;
   }
   return !row.source.empty();

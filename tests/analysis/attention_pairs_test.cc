@@ -76,6 +76,70 @@ TEST(AttentionPairs, FormulasMatchCounting) {
         }
 }
 
+// Entry e stands for tokens e*ratio .. e*ratio + ratio-1 and is there once the last of them is; a query works on at
+// most `most` of those that are there.
+int64_t counted_entries(int s, int t, int ratio, std::optional<int> most) {
+  int64_t pairs = 0;
+  for (int query = t - s; query < t; ++query) {
+    int seen = 0;
+    for (int entry = 0; entry * ratio + ratio - 1 <= query; ++entry) ++seen;
+    pairs += most ? std::min(seen, *most) : seen;
+  }
+  return pairs;
+}
+
+TEST(EntryPairs, NumbersMatchCounting) {
+  ExprPool pool;
+  for (int t = 1; t <= 20; ++t)
+    for (int s = 1; s <= t; ++s)
+      for (int ratio = 1; ratio <= 7; ++ratio)
+        for (int most = 0; most <= 6; ++most) {  // 0: all
+          const std::optional<int> cap = most ? std::optional(most) : std::nullopt;
+          const std::optional<Expr> chosen = most ? std::optional(pool.constant(most)) : std::nullopt;
+          EXPECT_EQ(
+              entry_pairs(pool, pool.constant(s), pool.constant(t), pool.constant(ratio), chosen).integer(),
+              std::optional<base::Int128>(counted_entries(s, t, ratio, cap)))
+              << s << " of " << t << ", one in " << ratio << ", at most " << most;
+        }
+}
+
+TEST(EntryPairs, FormulasMatchCounting) {
+  ExprPool pool;
+  const Expr s = pool.symbol("s"), t = pool.symbol("t"), r = pool.symbol("r"), m = pool.symbol("m");
+  const Expr later = entry_pairs(pool, s, t, r, m), whole = entry_pairs(pool, t, t, r, m),
+             one = entry_pairs(pool, pool.constant(1), t, r, m),
+             all = entry_pairs(pool, s, t, r, std::nullopt);
+  for (int tv = 1; tv <= 11; ++tv)
+    for (int sv = 1; sv <= tv; ++sv)
+      for (int rv = 1; rv <= 5; ++rv)
+        for (int mv = 1; mv <= 4; ++mv) {
+          const auto value_of = [&](std::string_view name) -> std::optional<Rational> {
+            return Rational{name == "s" ? sv : name == "t" ? tv : name == "r" ? rv : mv, 1};
+          };
+          for (const Expr& formula : {later, expr::simplify(later)})
+            EXPECT_EQ(*expr::evaluate(formula, value_of), (Rational{counted_entries(sv, tv, rv, mv), 1}))
+                << sv << " " << tv << " " << rv << " " << mv;
+          EXPECT_EQ(*expr::evaluate(whole, value_of), (Rational{counted_entries(tv, tv, rv, mv), 1}));
+          EXPECT_EQ(*expr::evaluate(one, value_of), (Rational{counted_entries(1, tv, rv, mv), 1}));
+          EXPECT_EQ(*expr::evaluate(all, value_of), (Rational{counted_entries(sv, tv, rv, std::nullopt), 1}));
+        }
+}
+
+// A choice among the tokens themselves counts as a window of the same size does.
+TEST(EntryPairs, AChoiceOfTokensCountsAsAWindow) {
+  ExprPool pool;
+  const Expr s = pool.symbol("s"), t = pool.symbol("t"), m = pool.symbol("m");
+  for (int tv = 1; tv <= 9; ++tv)
+    for (int sv = 1; sv <= tv; ++sv)
+      for (int mv = 1; mv <= 10; ++mv) {
+        const auto value_of = [&](std::string_view name) -> std::optional<Rational> {
+          return Rational{name == "s" ? sv : name == "t" ? tv : mv, 1};
+        };
+        EXPECT_EQ(*expr::evaluate(entry_pairs(pool, s, t, pool.constant(1), m), value_of),
+                  *expr::evaluate(attention_pairs(pool, s, t, true, m), value_of));
+      }
+}
+
 // Half of the square and the diagonal; a decode step sees every key once.
 TEST(AttentionPairs, ClosedForms) {
   ExprPool pool;

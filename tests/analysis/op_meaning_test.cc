@@ -5,6 +5,7 @@
 // alone: each when f is linear in every operand by itself, together when in all at once, none otherwise.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <functional>
@@ -448,6 +449,106 @@ Tensor linear_state(const Tensors& in, int64_t& steps) {  // k [B,s,2,n], v [B,s
   return state;
 }
 
+Tensor score_relu(const Tensors& in, int64_t& steps) {  // of allowed pairs only
+  Tensor out(in[0].shape);
+  for (int b = 0; b < kBatch; ++b)
+    for (int h = 0; h < in[0].shape[1]; ++h)
+      for (int s = 0; s < kTokens; ++s)
+        for (int t = 0; t <= s; ++t) out.at(b, h, s, t) = std::max(in[0].at(b, h, s, t) - 1, 0.0), ++steps;
+  return out;
+}
+
+Tensor score_sum(const Tensors& in, int64_t& steps) {  // [B,4,s,t] [B,s,4] -> [B,s,t]
+  Tensor out({kBatch, kTokens, kTokens});
+  for (int b = 0; b < kBatch; ++b)
+    for (int h = 0; h < in[0].shape[1]; ++h)
+      for (int s = 0; s < kTokens; ++s)
+        for (int t = 0; t <= s; ++t) out.at(b, s, t) += in[0].at(b, h, s, t) * in[1].at(b, s, h), steps += 2;
+  return out;
+}
+
+// The keys that the query at position s chose: the last two of those that it sees.
+int chosen(int s, int i) {
+  return std::max(s - 1, 0) + i;
+}
+
+Tensor selected_score(const Tensors& in, int64_t& steps) {  // [B,s,4,d] [B,t,2,d] [B,s,2] -> [B,4,s,2]
+  Tensor out({kBatch, 4, kTokens, 2});
+  for (int b = 0; b < kBatch; ++b)
+    for (int h = 0; h < 4; ++h)
+      for (int s = 0; s < kTokens; ++s)
+        for (int i = 0; i < std::min(s + 1, 2); ++i)
+          for (int d = 0; d < in[0].last(); ++d)
+            out.at(b, h, s, i) += in[0].at(b, s, h, d) * in[1].at(b, chosen(s, i), h / 2, d), steps += 2;
+  return out;
+}
+
+Tensor selected_apply(const Tensors& in, int64_t& steps) {  // [B,4,s,2] [B,t,2,d] [B,s,2] -> [B,s,4,d]
+  Tensor out({kBatch, kTokens, 4, in[1].last()});
+  for (int b = 0; b < kBatch; ++b)
+    for (int h = 0; h < 4; ++h)
+      for (int s = 0; s < kTokens; ++s)
+        for (int i = 0; i < std::min(s + 1, 2); ++i)
+          for (int d = 0; d < in[1].last(); ++d)
+            out.at(b, s, h, d) += in[0].at(b, h, s, i) * in[1].at(b, chosen(s, i), h / 2, d), steps += 2;
+  return out;
+}
+
+// The scores of both sets stand behind each other; of the second set all visible ones, or the chosen two.
+Meaning joint_apply(bool choice) {
+  return [=](const Tensors& in, int64_t& steps) {
+    const int keys = kTokens;
+    Tensor out({kBatch, kTokens, 4, in[1].last()});
+    for (int b = 0; b < kBatch; ++b)
+      for (int h = 0; h < 4; ++h)
+        for (int s = 0; s < kTokens; ++s)
+          for (int d = 0; d < in[1].last(); ++d) {
+            for (int t = 0; t <= s; ++t)
+              out.at(b, s, h, d) += in[0].at(b, h, s, t) * in[1].at(b, t, h / 2, d), steps += 2;
+            for (int i = 0; i < (choice ? std::min(s + 1, 2) : s + 1); ++i)
+              out.at(b, s, h, d) +=
+                  in[0].at(b, h, s, keys + i) * in[2].at(b, choice ? chosen(s, i) : i, h / 2, d),
+                  steps += 2;
+          }
+    return out;
+  };
+}
+
+Tensor ring_state(const Tensors& in, int64_t&) {  // the last two tokens
+  Tensor out({kBatch, 2, in[0].last()});
+  for (int b = 0; b < kBatch; ++b)
+    for (int i = 0; i < 2; ++i)
+      for (int d = 0; d < in[0].last(); ++d) out.at(b, i, d) = in[0].at(b, kTokens - 2 + i, d);
+  return out;
+}
+
+// One entry of 4 channels from 3 tokens of 8 and the 3 before them: the former half of each token's channels belongs
+// to the entry of the window behind it, the latter half to its own. State: 3 earlier tokens' vectors and gates.
+Tensor compress_tokens(const Tensors& in, int64_t& steps) {
+  Tensor out({kBatch, 1, 4});
+  for (int b = 0; b < kBatch; ++b) {
+    Tensor gates({kTokens, 8});
+    for (int s = 0; s < kTokens; ++s)
+      for (int d = 0; d < 8; ++d) gates.at(s, d) = in[1].at(b, s, d) + weight(s, d), ++steps;
+    for (int d = 0; d < 4; ++d) {
+      const auto slot = [&](int i, bool gate) {
+        return i < 3  ? in[2].at(b, 3 + i, (gate ? 8 : 0) + d)
+               : gate ? gates.at(i - 3, 4 + d)
+                      : in[0].at(b, i - 3, 4 + d);
+      };
+      double most = slot(0, true), sum = 0;
+      std::array<double, 6> share{};
+      for (int i = 0; i < 6; ++i) most = std::max(most, slot(i, true)), ++steps;
+      for (int i = 0; i < 6; ++i)
+        sum += share[static_cast<size_t>(i)] = std::exp(slot(i, true) - most), steps += 3;
+      for (int i = 0; i < 6; ++i) share[static_cast<size_t>(i)] /= sum, ++steps;
+      for (int i = 0; i < 6; ++i)
+        out.at(b, 0, d) += share[static_cast<size_t>(i)] * slot(i, false), steps += 2;
+    }
+  }
+  return out;
+}
+
 struct Case {
   const char* op;
   const char* operands;  // entries of a model's list that make a, b
@@ -485,6 +586,19 @@ const char* const kConv =
     "b: { op: conv_state, in: c, dims: { state: 3 } }";
 const char* const kTower =
     "a: { op: hidden_input, dims: { dim: 8 } }; b: { op: tower_input, dims: { tokens: 1, dim: 8 } }";
+const char* const kChooser =
+    "x: { op: hidden_input, dims: { dim: 16 } }; a: { op: split_heads, in: x, dims: { heads: 4, width: 4 } };"
+    "y: { op: hidden_input, dims: { dim: 8 } }; b: { op: split_heads, in: y, dims: { heads: 2, width: 4 } };"
+    "w: { op: hidden_input, dims: { dim: 4 } }; s: { op: attention_score, in: [a, b] };"
+    "m: { op: score_sum, in: [s, w] }; c: { op: topk_keys, in: m, dims: { keys: 2 } }";
+const std::string kChosen = std::string(kChooser) + "; q: { op: selected_score, in: [a, b, c] }";
+const std::string kBoth = std::string(kChooser) +
+                          "; r: { op: attention_score, in: [a, b] };"
+                          "j: { op: concat_view, in: [s, r] }";
+const std::string kBothChosen = kChosen + "; j: { op: concat_view, in: [s, q] }";
+const char* const kCompressed =
+    "a: { op: hidden_input, dims: { dim: 8 } }; b: { op: hidden_input, dims: { dim: 8 } };"
+    "p: { op: concat, in: [a, b] }; c: { op: ring_state, in: p, dims: { slots: 6 } }";
 const std::string kScores = std::string(kQueryKey) + "; s: { op: attention_score, in: [a, b] }";
 
 const std::vector<Case>& cases() {
@@ -514,6 +628,14 @@ const std::vector<Case>& cases() {
       {"attention_score", kQueryKey, "in: [a, b]", score},
       {"attention_softmax", kScores.c_str(), "in: s", causal_softmax},
       {"attention_apply", kScores.c_str(), "in: [s, b]", apply},
+      {"score_relu", kScores.c_str(), "in: s", score_relu},
+      {"score_sum", kChooser, "in: [s, w]", score_sum},
+      {"selected_score", kChooser, "in: [a, b, c]", selected_score},
+      {"selected_apply", kChosen.c_str(), "in: [q, b, c]", selected_apply},
+      {"joint_apply", kBoth.c_str(), "in: [j, b, b]", joint_apply(false)},
+      {"joint_selected_apply", kBothChosen.c_str(), "in: [j, b, b, c]", joint_apply(true)},
+      {"ring_state", kVector8, "in: a, dims: { slots: 2 }", ring_state},
+      {"compress_tokens", kCompressed, "in: [a, b, c], dims: { t: 1, out: 4, ratio: 3 }", compress_tokens},
       {"combine",
        "e: { op: hidden_input, dims: { dim: 8 } }; b: { op: hidden_input, dims: { dim: 2 } };"
        "a: { op: dispatch, in: [e, b] }",
@@ -647,6 +769,7 @@ TEST(OpMeaning, ShapeStepsAndPartialSums) {
     const auto f = [&](const Tensors& in) { return row.f(in, ignored); };
     bool each = true;
     for (size_t i = 0; i < first.size(); ++i) {
+      if (static_cast<int>(i) + 1 == node.op->positions) continue;  // positions are no values to add up
       Tensors mixed = first, other = first;
       mixed[i] = both[i];
       other[i] = second[i];
@@ -669,7 +792,7 @@ TEST(OpMeaning, RowsLeftOut) {
   EXPECT_EQ(left,
             "embedding hidden_input tower_input tower_embedding learned_tokens stored_token patch_embed "
             "patch_embed_3d "
-            "topk take dispatch");
+            "topk_keys topk take dispatch token_choice");
 }
 
 }  // namespace

@@ -76,6 +76,7 @@ const Described kDescribed[] = {
     {"deepseek-ai--DeepSeek-OCR.fp32", "index", "verified", 13344427016},
     {"deepseek-ai--DeepSeek-R1", "count", "agrees", 684531386000},
     {"deepseek-ai--DeepSeek-V3", "count", "agrees", 684531386000},
+    {"deepseek-ai--DeepSeek-V3.2", "count", "agrees", 685396921376},
     {"fishaudio--s2-pro", "index", "verified", 9123704832},
     {"google--gemma-4-26B-A4B", "count", "wrong", 26544131376, "expected 25,805,936,206 by the spec"},
     {"google--gemma-4-31B-it", "index", "verified", 62546177752},
@@ -113,6 +114,15 @@ const Described kDescribed[] = {
     {"mistralai--Mixtral-8x7B-v0.1", "config", "not verifiable", 0},
     {"moonshotai--Kimi-K2-Instruct", "count", "agrees", 1026470731056},
     {"nvidia--DeepSeek-V3.1-NVFP4", "count", "agrees", 393632819968},
+    {"nvidia--DeepSeek-V3.2-NVFP4", "count", "agrees", 394498304256},
+    {"nvidia--GLM-5-NVFP4", "count", "agrees", 435238854912},
+    // metadata.total_parameters of this export counts neither the prediction layer (9,952,920,576) nor buffers: block
+    // scales (75 layers * 256 experts * 3 * 2048 * 6144 / 16 = 45,298,483,200) and the router's biases (75 * 256).
+    {"nvidia--GLM-5.1-NVFP4", "count", "wrong", 381523333632,
+     "436,774,756,608 by the spec, 55,251,422,976 more"},
+    {"nvidia--GLM-5.2-NVFP4", "config", "wrong", 0,
+     "(per layer, whether it has an indexer or takes an earlier layer's choice), and model 'glm_moe_dsa' "
+     "reads no such key"},
     {"nvidia--Gemma-4-26B-A4B-NVFP4", "count", "wrong", 14386941232, "expected 15,814,317,646 by the spec"},
     {"nvidia--Gemma-4-31B-IT-NVFP4", "count", "wrong", 20868591152, "expected 22,169,155,436 by the spec"},
     {"nvidia--Llama-3.1-70B-Instruct-FP8", "count", "agrees", 70553706496},
@@ -132,6 +142,16 @@ const Described kDescribed[] = {
     {"taide--Llama-3.1-TAIDE-LX-8B-Chat", "index", "verified", 17043562496},
     {"taide--Llama3-TAIDE-LX-8B-Chat", "index", "verified", 17043562496},
     {"yanolja--EEVE-Korean-Instruct-10.8B.fp32", "index", "verified", 43219697664},
+    {"zai-org--GLM-5", "count", "agrees", 753864139008},
+    {"zai-org--GLM-5-FP8", "count", "agrees", 753910024032},
+    {"zai-org--GLM-5.1", "count", "agrees", 753864139008},
+    {"zai-org--GLM-5.1-FP8", "count", "agrees", 753910024032},
+    {"zai-org--GLM-5.2", "count", "wrong", 753329940480,
+     "(per layer, whether it has an indexer or takes an earlier layer's choice), and model 'glm_moe_dsa' "
+     "reads no such key"},
+    {"zai-org--GLM-5.2-FP8", "count", "wrong", 753375793584,
+     "(per layer, whether it has an indexer or takes an earlier layer's choice), and model 'glm_moe_dsa' "
+     "reads no such key"},
 };
 
 struct Refused {
@@ -179,7 +199,6 @@ const Refused kRefused[] = {
     {"bryce-hoehn--Qwen3.5-25B-REAP-A3B-Coding", "Qwen3_5MoeForConditionalGeneration"},
     {"deepseek-ai--DeepSeek-OCR-2", "DeepseekOCR2ForCausalLM"},
     {"deepseek-ai--DeepSeek-V2-Lite", "DeepseekV2ForCausalLM"},
-    {"deepseek-ai--DeepSeek-V3.2", "DeepseekV32ForCausalLM"},
     {"deepseek-ai--DeepSeek-V4-Flash", "DeepseekV4ForCausalLM"},
     {"deepseek-ai--DeepSeek-V4-Pro", "DeepseekV4ForCausalLM"},
     {"facebook--nllb-200-distilled-1.3B.sonar", "M2M100ForConditionalGeneration"},
@@ -204,12 +223,8 @@ const Refused kRefused[] = {
     {"mlx-community--Qwen2.5-14B-Instruct-3bit", "Qwen2ForCausalLM"},
     {"moonshotai--Kimi-K2.5", "KimiK25ForConditionalGeneration"},
     {"moonshotai--Kimi-K3", "KimiK3ForConditionalGeneration"},
-    {"nvidia--DeepSeek-V3.2-NVFP4", "DeepseekV32ForCausalLM"},
     {"nvidia--DeepSeek-V4-Flash-NVFP4", "DeepseekV4ForCausalLM"},
     {"nvidia--DeepSeek-V4-Pro-NVFP4", "DeepseekV4ForCausalLM"},
-    {"nvidia--GLM-5-NVFP4", "GlmMoeDsaForCausalLM"},
-    {"nvidia--GLM-5.1-NVFP4", "GlmMoeDsaForCausalLM"},
-    {"nvidia--GLM-5.2-NVFP4", "GlmMoeDsaForCausalLM"},
     {"nvidia--Kimi-K2.5-NVFP4", "KimiK25ForConditionalGeneration"},
     {"nvidia--Kimi-K2.6-NVFP4", "KimiK25ForConditionalGeneration"},
     {"nvidia--Kimi-K2.7-Code-NVFP4", "KimiK25ForConditionalGeneration"},
@@ -236,12 +251,6 @@ const Refused kRefused[] = {
     {"stepfun-ai--Step-3.7-Flash-FP8", "Step3p7FlashForCausalLM"},
     {"tiiuae--falcon-180B-chat", "FalconForCausalLM"},
     {"togethercomputer--RedPajama-INCITE-7B-Base", "GPTNeoXForCausalLM"},
-    {"zai-org--GLM-5", "GlmMoeDsaForCausalLM"},
-    {"zai-org--GLM-5-FP8", "GlmMoeDsaForCausalLM"},
-    {"zai-org--GLM-5.1", "GlmMoeDsaForCausalLM"},
-    {"zai-org--GLM-5.1-FP8", "GlmMoeDsaForCausalLM"},
-    {"zai-org--GLM-5.2", "GlmMoeDsaForCausalLM"},
-    {"zai-org--GLM-5.2-FP8", "GlmMoeDsaForCausalLM"},
     {"zai-org--chatglm3-6b", "ChatGLMModel"},
 };
 

@@ -29,6 +29,18 @@ struct Tested {
 
 #define BLOCK_FP8 R"("quantization_config": {"quant_method": "fp8", "weight_block_size": [128, 128]})"
 
+#define CUT_DSA                                                                                    \
+  R"({"vocab_size": 1000, "hidden_size": 640, "num_hidden_layers": 5, "num_attention_heads": 4, )" \
+  R"("num_key_value_heads": 4, "intermediate_size": 896, "n_routed_experts": 6, )"                 \
+  R"("num_experts_per_tok": 3, "moe_intermediate_size": 384, )"                                    \
+  R"("first_k_dense_replace": 2, "q_lora_rank": 320, "qk_nope_head_dim": 96, )"                    \
+  R"("qk_rope_head_dim": 32, "v_head_dim": 160, "index_n_heads": 3, "index_head_dim": 112, )"      \
+  R"("index_topk": 77)"
+
+#define CUT_FULL R"(, "n_shared_experts": 2)"
+#define CUT_BARE \
+  R"(, "num_nextn_predict_layers": null, "n_shared_experts": null, "tie_word_embeddings": true)"
+
 const Tested kSubjects[] = {
     {"llama",
      {"gqa_attention", "swiglu", "pre_norm"},
@@ -112,6 +124,23 @@ const Tested kSubjects[] = {
            "intermediate_size": 896, "n_routed_experts": 6, "num_experts_per_tok": 3, "n_shared_experts": null,
            "moe_intermediate_size": 384, "first_k_dense_replace": 1, "num_nextn_predict_layers": null,
            "q_lora_rank": null, "tie_word_embeddings": true})"}}},
+    {"deepseek_v32",
+     {"mla_sparse_attention", "dsa_indexer", "swiglu", "moe_ffn_gate_routing_bias", "pre_norm", "mtp_layer"},
+     {"hf_causal_lm"},
+     {"fp8_block"},
+     {{"cut/DeepSeek-V3.2", "deepseek-ai--DeepSeek-V3.2", CUT_DSA CUT_FULL "}"},
+      {"cut/DeepSeek-V3.2-bare", "deepseek-ai--DeepSeek-V3.2", CUT_DSA CUT_BARE "}"},
+      {"cut/DeepSeek-V3.2", "deepseek-ai--DeepSeek-V3.2",
+       CUT_DSA CUT_FULL R"(, "tie_word_embeddings": null})"}}},
+    {"glm_moe_dsa",
+     {"mla_sparse_attention", "dsa_indexer", "swiglu", "moe_ffn_gate_routing_bias", "pre_norm",
+      "mtp_layer_shared"},
+     {"hf_causal_lm"},
+     {"fp8_block"},
+     {{"cut/GLM-5", "zai-org--GLM-5-FP8", CUT_DSA CUT_FULL R"(, "qk_head_dim": 128})"},
+      {"cut/GLM-5-bare", "zai-org--GLM-5-FP8", CUT_DSA CUT_BARE R"(, "qk_head_dim": null})"},
+      {"cut/GLM-5", "zai-org--GLM-5-FP8",
+       CUT_DSA CUT_FULL R"(, "qk_head_dim": null, "tie_word_embeddings": null})"}}},
 };
 
 // What survives, by file and mutant ('*' for any text), and why no guard of this kind can see it.
@@ -138,6 +167,9 @@ constexpr const char* kStated = "every config at hand states the key";
 constexpr const char* kNoWindow =
     "no record at hand of these has a window in use, so the rule takes no layer";
 constexpr const char* kEveryLayer = "every config at hand makes each layer behind the dense ones MoE";
+constexpr const char* kSharedTables =
+    "a prediction layer's own norm, table or head may be a copy of the main model's";
+constexpr const char* kJoin = "whether a join copies is the kernel's choice";
 constexpr const char* kStored = "every record at hand stores it";
 constexpr const char* kIgnoreAgrees =
     "equal here: the list names only what the scope leaves out anyway, or the reverse";
@@ -167,8 +199,14 @@ const Explained kExplained[] = {
     {"models/qwen3*", "*layers.layers[0]*", kNoWindow},
     {"models/deepseek_v*", "*layers.layers[1]*", kEveryLayer},
     {"models/deepseek_v*", "*moe_layer_freq*", kEveryLayer},
-    {"models/deepseek_v3.yaml", "rename mtp", kLabel},
-    {"models/deepseek_v3.yaml", "method of default to fp8_block", "equal: what its configs declare"},
+    {"models/glm_moe_dsa*", "*layers.layers[1]*", kEveryLayer},
+    {"models/glm_moe_dsa*", "*moe_layer_freq*", kEveryLayer},
+    {"models/deepseek_v*", "rename mtp", kLabel},
+    {"models/glm_moe_dsa*", "rename mtp", kLabel},
+    {"models/deepseek_v*", "method of default to fp8_block", "equal: what its configs declare"},
+    {"models/glm_moe_dsa*", "method of default to fp8_block", "equal: what its configs declare"},
+    {"models/*", "override dtype", "equal: what an override leaves plain has the plain dtype"},
+    {"models/glm_moe_dsa.yaml", "dim mtp_*_shared plus 1", kSharedTables},
     {"models/gpt_oss.yaml", "default of dim *_bias plus 1", "equal: a flag is on when it is not 0"},
     {"models/gpt_oss.yaml", "default of dim d_head plus 1", kStated},
     {"models/gpt_oss.yaml", "drop default of dim d_head", kStated},
@@ -198,6 +236,21 @@ const Explained kExplained[] = {
     {"components/library/mla_attention_absorbed.yaml", "other role",
      "equal: a variant stands in its base's slot"},
 
+    {"components/library/mla_sparse_attention.yaml", "rename q_absorbed", kLabel},
+    {"components/library/mla_sparse_attention.yaml", "rename context", kLabel},
+    {"components/library/mla_sparse_attention.yaml", "op kv from concat_view to concat", kJoin},
+    {"components/library/mla_sparse_attention.yaml", "drop indexer.role", "equal: the component's own role"},
+    {"components/library/mla_sparse_attention.yaml", "other kind of cache entry k_pe_rope",
+     "a rope key is a key: the kind is its name in the bill"},
+    {"components/library/dsa_indexer.yaml", "op * from concat to concat_view", kJoin},
+    {"components/library/dsa_indexer.yaml", "bypass weights by weights_proj", kElementwise},
+    {"components/library/dsa_indexer.yaml", "op weights from scale to sigmoid", kElementwise},
+    {"components/library/dsa_indexer.yaml", "bypass index_relu by index_scores", kElementwise},
+    {"components/library/dsa_indexer.yaml", "width chosen.dims.keys plus 1",
+     "how many keys are chosen is in no tensor; golden numbers hold it"},
+    {"components/library/dsa_indexer.yaml", "cache k_heads for k", "the same elements, seen as one head"},
+    {"components/library/dsa_indexer.yaml", "other role", "equal: the call states the role"},
+
     {"components/library/moe_*", "bypass gate_scores by gate", kElementwise},
     {"components/library/moe_*", "op gate_scores from *", kElementwise},
     {"components/library/moe_*", "bypass gate_normalized by chosen_scores", kElementwise},
@@ -213,16 +266,17 @@ const Explained kExplained[] = {
     {"components/library/moe_ffn_gate_routing_bias.yaml", "swap operands of out", kOrder},
     {"components/library/moe_ffn_gate_routing_bias.yaml", "op out from add to mul", kElementwise},
 
-    {"components/library/mtp_layer.yaml", "role of *norm to norm",
-     "a norm, and counted apart under either role"},
-    {"components/library/mtp_layer.yaml", "swap operands of joined", kAlike},
-    {"components/library/mtp_layer.yaml", "swap enorm and hnorm in in", kAlike},
-    {"components/library/mtp_layer.yaml", "swap names of enorm and hnorm", kAlike},
-    {"components/library/mtp_layer.yaml", "op joined from concat to concat_view",
+    {"components/library/mtp_layer_shared.yaml", "*shared_head.norm.tied*", kSharedTables},
+    {"components/library/mtp_layer_shared.yaml", "rename shared_head.head", kSharedTables},
+    {"components/library/mtp_layer*", "role of *norm to norm", "a norm, and counted apart under either role"},
+    {"components/library/mtp_layer*", "swap operands of joined", kAlike},
+    {"components/library/mtp_layer*", "swap enorm and hnorm in in", kAlike},
+    {"components/library/mtp_layer*", "swap names of enorm and hnorm", kAlike},
+    {"components/library/mtp_layer*", "op joined from concat to concat_view",
      "whether a join copies is the kernel's choice"},
-    {"components/library/mtp_layer.yaml", "rename decoder", kLabel},
-    {"components/library/mtp_layer.yaml", "rewire shared_head.norm from decoder to hidden", kResidual},
-    {"components/library/mtp_layer.yaml", "output *",
+    {"components/library/mtp_layer*", "rename decoder", kLabel},
+    {"components/library/mtp_layer*", "rewire shared_head.norm from decoder to hidden", kResidual},
+    {"components/library/mtp_layer*", "output *",
      "one prediction layer: what it would hand to a second is unread"},
 
     {"components/library/pre_norm.yaml", "bypass *_residual by *", kResidual},

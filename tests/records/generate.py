@@ -57,6 +57,11 @@ class Model:
     inv_freq: int = 0
     q_rank: int = 1536  # 0: one full q_proj
     shared_experts: int = 1
+    latent: tuple = (512, 128, 64, 128)  # kv_lora_rank, qk_nope_head_dim, qk_rope_head_dim, v_head_dim
+    # Heads and width of the indexer of sparse attention; None: attention is dense.
+    index: tuple = None
+    # Whether the prediction layer stores an embedding and a head of its own.
+    mtp_tables: bool = True
     # Biases of the attention's and the dense network's projections; layers of a MoE model that are dense.
     attention_bias: bool = False
     mlp_bias: bool = False
@@ -82,7 +87,15 @@ KIMI_K2 = same(DEEPSEEK_V3, vocab_size=163840, num_attention_heads=64, num_key_v
                # One buffer a layer of hidden_size/num_attention_heads/2 = 7168/64/2 numbers.
                inv_freq=56, recorded_elements=1026470731056)
 
+DEEPSEEK_V32 = same(DEEPSEEK_V3, index=(64, 128), recorded_elements=685396921376)
+GLM_5 = same(DEEPSEEK_V3, vocab_size=154880, hidden_size=6144, num_hidden_layers=78, num_attention_heads=64,
+             num_key_value_heads=64, intermediate_size=12288, q_rank=2048, latent=(512, 192, 64, 256), index=(32, 128),
+             mtp_tables=False, fp8_scales=None, recorded_elements=753864139008)
+
 MODELS = {
+    "deepseek-ai/DeepSeek-V3.2": DEEPSEEK_V32,
+    "zai-org/GLM-5": GLM_5,
+    "zai-org/GLM-5-FP8": same(GLM_5, fp8_scales="F32", recorded_elements=753910024032),
     "deepseek-ai/DeepSeek-V3": DEEPSEEK_V3,
     "deepseek-ai/DeepSeek-V3.1": DEEPSEEK_V3,
     "deepseek-ai/DeepSeek-R1": DEEPSEEK_V3,
@@ -164,6 +177,13 @@ CUTS = {
                         intermediate_size=896, experts=6, moe_intermediate_size=384, first_dense=1, mtp_layers=0,
                         q_rank=0, shared_experts=0, inv_freq=64, stores_head=False, recorded_elements=0),
 }
+# The indexer's cuts; the bare ones without prediction layers and shared experts, with a tied head.
+for name, model in {"DeepSeek-V3.2": same(DEEPSEEK_V32), "GLM-5": same(GLM_5, fp8_scales="F32")}.items():
+    CUTS["cut/" + name] = same(model, vocab_size=1000, hidden_size=640, num_hidden_layers=5, num_attention_heads=4,
+                               intermediate_size=896, experts=6, moe_intermediate_size=384, first_dense=2,
+                               shared_experts=2, q_rank=320, latent=(512, 96, 32, 160), index=(3, 112),
+                               recorded_elements=0)
+    CUTS[f"cut/{name}-bare"] = same(CUTS["cut/" + name], mtp_layers=0, shared_experts=0, stores_head=False)
 
 
 class Record:
@@ -288,7 +308,15 @@ def gpt_oss(record, m):
 def deepseek_v3(record, m):
     h, heads = m.hidden_size, m.num_attention_heads
     q_rank = m.q_rank
-    kv_rank, nope, rope, v_dim = 512, 128, 64, 128  # the same in every release of this graph
+    kv_rank, nope, rope, v_dim = m.latent
+
+    def indexer(module):
+        heads, width = m.index
+        record.linear(module + ".wq_b", heads * width, q_rank)
+        record.linear(module + ".wk", width, h)
+        record.add(module + ".k_norm.weight", "F32", width)
+        record.add(module + ".k_norm.bias", "F32", width)
+        record.weight(module + ".weights_proj", heads, h)  # stays BF16
 
     def latent_attention(module):
         if q_rank:
@@ -301,6 +329,8 @@ def deepseek_v3(record, m):
         record.weight(module + ".kv_a_layernorm", kv_rank)
         record.linear(module + ".kv_b_proj", heads * (nope + v_dim), kv_rank)
         record.linear(module + ".o_proj", h, heads * v_dim)
+        if m.index:
+            indexer(module + ".indexer")
         if m.inv_freq:
             record.add(module + ".rotary_emb.inv_freq", "F32", m.inv_freq)
 
@@ -318,7 +348,8 @@ def deepseek_v3(record, m):
     decoder(record, m, latent_attention, feed_forward)
     for n in range(m.num_hidden_layers, m.num_hidden_layers + m.mtp_layers):
         layer = f"model.layers.{n}"
-        record.weight(layer + ".embed_tokens", m.vocab_size, h)
+        if m.mtp_tables:
+            record.weight(layer + ".embed_tokens", m.vocab_size, h)
         record.weight(layer + ".enorm", h)
         record.weight(layer + ".hnorm", h)
         record.weight(layer + ".eh_proj", h, 2 * h)  # stays BF16
@@ -327,7 +358,8 @@ def deepseek_v3(record, m):
         record.weight(layer + ".post_attention_layernorm", h)
         feed_forward(layer, n)
         record.weight(layer + ".shared_head.norm", h)
-        record.weight(layer + ".shared_head.head", m.vocab_size, h)
+        if m.mtp_tables:
+            record.weight(layer + ".shared_head.head", m.vocab_size, h)
 
 
 FAMILIES = {"llama": llama, "qwen3": qwen3, "qwen3_moe": qwen3_moe, "mixtral": mixtral, "gpt_oss": gpt_oss,
@@ -430,6 +462,9 @@ def check():
         if model.recorded_bytes:
             checker.equal(f"{model_id}: bytes", total, model.recorded_bytes)
     check_deepseek_v3(checker, rows_of(DEEPSEEK_V3))
+    rows = rows_of(DEEPSEEK_V32)
+    for dtype, elements in {"F8_E4M3": 681408069632, "BF16": 3947229184, "F32": 41622560}.items():
+        checker.equal(f"DeepSeek-V3.2: {dtype} elements", sum(prod(s) for _, d, s in rows if d == dtype), elements)
     # gpt-oss-120b as stored, before the hub's second count of block bytes.
     rows = rows_of(MODELS["openai/gpt-oss-120b"])
     for ending, elements in {"_blocks": 57330892800, "_scales": 3583180800}.items():

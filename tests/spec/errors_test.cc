@@ -69,12 +69,13 @@ TEST(SpecErrors, Components) {
        "expert, ffn_dense, head; did you mean 'ffn_dense'?"},
       {kMlp, "outputs:", "output:",
        "specs/components/library/mlp.yaml:8:1: unknown key 'output' in component 'mlp'; expected one of "
-       "axioms, cache, custom_ops, decode_variant, graph, outputs, reads, role, src, stream_out, variant_of; "
+       "axioms, cache, custom_ops, decode_variant, graph, outputs, reads, role, src, stream_out, variant_of, "
+       "weights; "
        "did you mean 'outputs'?"},
       {kMlp, "{ op: silu, in: gate", "{ op: silu, inn: gate",
        "specs/components/library/mlp.yaml:5:22: unknown key 'inn' in node 'act'; expected one of active, "
        "apart, "
-       "bias, component, copies, dim, dims, in, mask, op, path, phase, role, slot, split, src, tied_to, "
+       "bias, component, copies, dim, dims, in, mask, op, path, phase, ratio, role, slot, split, src, tied_to, "
        "tied_when, weight_axes, weight_of, when, window; did you mean 'in'?"},
       {kMlp, "{ op: silu, in: gate, dim: d_ff }", "silu",
        "specs/components/library/mlp.yaml:5:10: node 'act' is 'silu'; expected a map"},
@@ -351,11 +352,11 @@ TEST(SpecErrors, AllOfThem) {
                   .with(kMlp, "role: ffn_dense\n", "")),
       "specs/components/library/mlp.yaml:1:1: component 'mlp' has no 'role'; expected 'role': a "
       "text\nspecs/components/library/mlp.yaml:4:22: unknown key 'inn' in node 'act'; expected one of "
-      "active, apart, bias, component, copies, dim, dims, in, mask, op, path, phase, role, slot, split, src, "
+      "active, apart, bias, component, copies, dim, dims, in, mask, op, path, phase, ratio, role, slot, split, src, "
       "tied_to, "
       "tied_when, weight_axes, weight_of, when, window; did you mean "
       "'in'?\nspecs/components/library/mlp.yaml:4:33: unknown key 'dimm' in node 'act'; expected one of "
-      "active, apart, bias, component, copies, dim, dims, in, mask, op, path, phase, role, slot, split, src, "
+      "active, apart, bias, component, copies, dim, dims, in, mask, op, path, phase, ratio, role, slot, split, src, "
       "tied_to, "
       "tied_when, weight_axes, weight_of, when, window; did you mean 'dims'?");
 }

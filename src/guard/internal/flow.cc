@@ -48,22 +48,28 @@ std::vector<NodeId> Flow::reach(NodeId from, int call,
 }
 
 bool Flow::on_pairs(NodeId id) const {
-  return tree_.nodes[id].op->flops_text.find("pairs") != std::string::npos;
+  return spec::works_on_pairs(*tree_.nodes[id].op);
 }
 
 bool Flow::joins_context(NodeId id) const {
-  return on_pairs(id) && tree_.nodes[id].in.size() == 2;
+  return spec::meets_context(*tree_.nodes[id].op);
 }
 
 bool Flow::is_score(NodeId id) const {
-  return std::ranges::any_of(tree_.nodes[id].op->output,
-                             [](const spec::AxisPattern& axis) { return axis.name == "t"; });
+  return spec::is_score(*tree_.nodes[id].op);
+}
+
+std::vector<NodeId> Flow::context_of(NodeId id) const {
+  std::vector<NodeId> out;
+  const Node& node = tree_.nodes[id];
+  for (size_t i = 0; i < node.in.size(); ++i)
+    if (spec::is_context(*node.op, i)) out.push_back(node.in[i]);
+  return out;
 }
 
 std::vector<NodeId> Flow::kept_behind(NodeId from, int call) const {
-  std::vector<NodeId> out;
-  for (NodeId id : behind(from, call))
-    if (tree_.nodes[id].cache) out.push_back(id);
+  std::vector<NodeId> out = behind_until(from, call, [](const Node& node) { return node.cache != nullptr; });
+  std::erase_if(out, [&](NodeId id) { return !tree_.nodes[id].cache; });
   return out;
 }
 

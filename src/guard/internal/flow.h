@@ -26,12 +26,13 @@ class Flow {
   std::vector<graph::NodeId> behind_until(graph::NodeId from, int call,
                                           const std::function<bool(const graph::Node&)>& stop) const;
 
-  // Attention: ops that work on (query, key) pairs; of those, the two that take what the context keeps as their
-  // second operand; of those, the one that makes the axis of keys.
+  // Attention: ops that work on (query, key) pairs; of those, the ones that take what the context keeps among their
+  // operands; of those, the ones that make the axis of keys.
   bool on_pairs(graph::NodeId id) const;
   bool joins_context(graph::NodeId id) const;
   bool is_score(graph::NodeId id) const;
-  // Kept entries that a value rests on.
+  std::vector<graph::NodeId> context_of(graph::NodeId id) const;  // the operands that the context keeps
+  // The kept entries that a value comes through, the nearest on each way: what these were made of was kept for them.
   std::vector<graph::NodeId> kept_behind(graph::NodeId from, int call) const;
 
  private:
