@@ -158,9 +158,12 @@ class Wiring : private internal::Flow {
     if (node.decl->mask != "causal") return;
     const std::vector<NodeId> contexts = context_of(id);
     for (NodeId context : contexts) {
-      if (node.decl->ratio.empty() && !over_context(context)) continue;
-      ++checks_;
       const std::vector<NodeId> entries = kept_behind(context, node.call);
+      const bool compressed = std::ranges::any_of(entries, [&](NodeId entry) {
+        return tree_.nodes[entry].cache->growth == CacheEntry::Growth::kRatio;
+      });
+      if (!over_context(context) && !compressed) continue;
+      ++checks_;
       if (entries.empty())
         fail(at, what + " reads " + (score ? "keys" : "values") + " that no cache entry keeps",
              "an entry of the component's cache behind '" + tree_.nodes[context].name + "'",

@@ -89,6 +89,7 @@ const Described kDescribed[] = {
     {"deepseek-ai--DeepSeek-OCR.fp32", "index", "verified", 13344427016},
     {"deepseek-ai--DeepSeek-R1", "count", "agrees", 684531386000},
     {"deepseek-ai--DeepSeek-V3", "count", "agrees", 684531386000},
+    {"deepseek-ai--DeepSeek-V3.2", "count", "agrees", 685396921376},
     {"fishaudio--s2-pro", "index", "verified", 9123704832},
     {"google--gemma-4-26B-A4B", "count", "agrees", 26544131376},
     {"google--gemma-4-31B-it", "index", "verified", 62546177752},
