@@ -57,7 +57,7 @@ CheckpointPath checkpoint_path(const spec::Adapter* adapter, const std::string& 
   if (!best) return {canonical};
   std::vector<std::string> to = best->to;
   to.insert(to.end(), parts.begin() + static_cast<ptrdiff_t>(best->from.size()), parts.end());
-  return {join_path(to), best->join, best->stacked};
+  return {join_path(to), best->join, best->stacked, best->transposed};
 }
 
 }  // namespace archlight::analysis::internal

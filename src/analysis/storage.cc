@@ -357,6 +357,8 @@ class Storer {
     tensor.dtype = tensor.dtypes[0];
     if (stack) tensor.shape.push_back(stack);
     tensor.shape.insert(tensor.shape.end(), param.base_axes.begin(), param.base_axes.end());
+    if (named.transposed && param.base_axes.size() == 2)
+      std::swap(tensor.shape.end()[-1], tensor.shape.end()[-2]);
     push(std::move(tensor), i, counts);
   }
 
@@ -490,9 +492,9 @@ class Storer {
     // A buffer of a stack stands in each of its layers, MTP layers apart.
     std::vector<int64_t> layers;
     Expr count = analysis_.pool->constant(0);
-    const std::string first = split_path(buffer.path)[0];
     for (size_t g = 0; g < tree_.groups.size(); ++g)
-      if (tree_.groups[g].stack == first && tree_.groups[g].apart.empty()) {
+      if (tree_.groups[g].apart.empty() &&
+          buffer.path.starts_with(tree_.calls[static_cast<size_t>(tree_.groups[g].call)].path + ".")) {
         layers.insert(layers.end(), tree_.groups[g].layers.begin(), tree_.groups[g].layers.end());
         count = count + analysis_.layers[g];
       }

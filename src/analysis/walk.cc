@@ -317,19 +317,21 @@ class Walker {
     // Work.
     if (op.flops_text.find("pairs") != std::string::npos) {
       const Expr *s = letters.find("s"), *t = letters.find("t");
-      std::optional<Expr> window;
+      std::optional<Expr> window, chunk;
       if (!node.decl->window.empty()) window = instantiate(node.decl->window, node.scope);
-      if (const std::optional<expr::Rational> width = window ? window->constant() : std::nullopt;
-          width && compare(*width, {1, 1}) < 0) {
-        fail(node.decl->at,
-             "node '" + node.name + "' (" + node.path + ") sees a window of " + expr::to_string(*width) +
-                 " tokens",
-             "at least 1, its own");
-        return;
-      }
+      if (!node.decl->chunk.empty()) chunk = instantiate(node.decl->chunk, node.scope);
+      for (const auto& [word, of] : {std::pair("window", window), std::pair("chunk", chunk)})
+        if (const std::optional<expr::Rational> width = of ? of->constant() : std::nullopt;
+            width && compare(*width, {1, 1}) < 0) {
+          fail(node.decl->at,
+               "node '" + node.name + "' (" + node.path + ") sees a " + word + " of " +
+                   expr::to_string(*width) + " tokens",
+               "at least 1, its own");
+          return;
+        }
       if (s && t)
-        letters.values.emplace_back("pairs",
-                                    attention_pairs(pool, *s, *t, node.decl->mask == "causal", window));
+        letters.values.emplace_back(
+            "pairs", attention_pairs(pool, *s, *t, node.decl->mask == "causal", window, chunk));
     }
     out_.flops[id] = node.done ? pool.constant(0) : instantiate(op.flops, node.scope, &letters);
     if (report_error(out_.flops[id], node, "the flops")) return;
@@ -462,7 +464,8 @@ class Walker {
         param.tied = node.tied;
         param.tied_to = node.decl->tied_to;
         for (const Param& other : out_.params)
-          if (param.tied && other.name == param.name && tree_.nodes[other.node].call == node.call &&
+          if (param.tied && other.name == param.name &&
+              (tree_.nodes[other.node].call == node.call || tree_.nodes[other.node].call < 0) &&
               tree_.nodes[other.node].name == param.tied_to && !same(other.axes, param.axes))
             fail(node.decl->at,
                  "node '" + node.name + "' is tied to '" + param.tied_to + "' with a weight of " +

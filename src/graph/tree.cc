@@ -62,6 +62,7 @@ class Builder {
 
   Result<SpecTree> run() {
     std::map<std::string, Value> names;
+    entries_ = &names;
     Value last;                               // of the main model
     std::map<std::string, Value> last_apart;  // of what is counted apart, its last node
     for (const spec::ModelEntry& entry : model_.entries) {
@@ -251,8 +252,10 @@ class Builder {
     if (!decl.bias.empty() && std::ranges::none_of(op.params, optional))
       fail(decl.at, what + " has 'bias', yet " + of + " has no optional parameter", "no 'bias' here");
     const bool masked = op.flops_text.find("pairs") != std::string::npos;
-    if (!decl.window.empty() && !masked)
-      fail(decl.at, what + " has 'window', yet " + of + " has no mask", "'window' on the attention ops");
+    for (const auto& [key, formula] : {std::pair("window", &decl.window), std::pair("chunk", &decl.chunk)})
+      if (!formula->empty() && !masked)
+        fail(decl.at, what + " has '" + key + "', yet " + of + " has no mask",
+             std::string("'") + key + "' on the attention ops");
     if (!decl.weight_axes.empty() &&
         (op.params.empty() || decl.weight_axes.size() != op.params[0].axes.size()))
       fail(decl.at,
@@ -262,9 +265,11 @@ class Builder {
     if (!decl.weight_of.empty() && op.params.empty())
       fail(decl.at, what + " reads the weight of '" + decl.weight_of + "', yet " + of + " has none",
            "an op with a weight");
-    if (!decl.tied_to.empty() && !names.contains(decl.tied_to)) {
+    if (!decl.tied_to.empty() && !names.contains(decl.tied_to) && !entries_->contains(decl.tied_to)) {
       std::vector<std::string> known;
-      for (const auto& [name, unused] : names) known.push_back(name);
+      for (const auto* in : {&names, entries_})
+        for (const auto& [name, unused] : *in)
+          if (std::ranges::find(known, name) == known.end()) known.push_back(name);
       fail(decl.at, what + " is tied to '" + decl.tied_to + "', which is not defined above it",
            "one of " + joined(known), base::did_you_mean(decl.tied_to, known));
     }
@@ -419,6 +424,7 @@ class Builder {
       if (faults_.size() > 50) return kFailed;
     }
     for (const spec::CacheEntry& entry : walked.cache) {
+      if (model_.prefill_only) break;  // nothing is kept where no later step reads it
       if (!holds(entry.when, scope)) continue;
       const auto it = names.find(entry.node);
       if (it != names.end() && it->second.failed) continue;
@@ -625,6 +631,8 @@ class Builder {
   std::vector<std::vector<std::string>> asked_;                          // per group, the slots of its block
   std::vector<base::Span> rule_at_;                                      // per group
   int64_t layers_ = 0, rule_tests_ = 0;
+  const std::map<std::string, Value>* entries_ =
+      nullptr;         // of the model's list: what a component may be tied to
   std::string apart_;  // of the entry of the model's list that is being added
   Faults faults_;
 };

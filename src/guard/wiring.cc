@@ -95,8 +95,28 @@ class Wiring : private internal::Flow {
 
   // ---- attention: ops that work on (query, key) pairs
 
+  // What works on the pairs of a score: caps, biases, the softmax, and the weighted sum that ends it.
+  std::vector<NodeId> pairs_ahead(NodeId score) const {
+    std::vector<NodeId> out;
+    const auto add = [&](NodeId of) {
+      for (NodeId reader : readers(of))
+        if (on_pairs(reader) && std::ranges::find(out, reader) == out.end()) out.push_back(reader);
+    };
+    add(score);
+    for (size_t i = 0; i < out.size(); ++i)
+      if (is_score(out[i])) add(out[i]);
+    return out;
+  }
+  // Whether a softmax stands between a score and this value.
+  bool softened(NodeId id) const {
+    for (; on_pairs(id) && !joins_context(id); id = tree_.nodes[id].in[0])
+      if (!tree_.nodes[id].op->coupled.empty()) return true;
+    return !on_pairs(id);
+  }
+
   static std::string mask_of(const Node& node) {
-    return node.decl->mask + (node.decl->window.empty() ? "" : " within " + node.decl->window.text());
+    return node.decl->mask + (node.decl->window.empty() ? "" : " within " + node.decl->window.text()) +
+           (node.decl->chunk.empty() ? "" : " in chunks of " + node.decl->chunk.text());
   }
 
   size_t rotations_behind(NodeId from, int call) const {
@@ -123,15 +143,11 @@ class Wiring : private internal::Flow {
     const base::Span& at = node.decl->at;
     const bool score = is_score(id);
     const std::string what = described(node);
-    for (NodeId reader : readers(id)) {
-      if (!on_pairs(reader)) continue;
-      same_mask(id, reader);
-      for (NodeId last : readers(reader))
-        if (on_pairs(last)) same_mask(id, last);
-    }
+    if (score)
+      for (NodeId reader : pairs_ahead(id)) same_mask(id, reader);
     if (!score) {
       ++checks_;
-      if (joins_context(node.in[0]))
+      if (!softened(node.in[0]))
         fail(at, what + " weights values by the raw scores of '" + tree_.nodes[node.in[0]].name + "'",
              "weights that a softmax made");
     }
@@ -151,7 +167,9 @@ class Wiring : private internal::Flow {
             what + " compares " + parts_text(query) + " of the query with " + parts_text(key) + " of the key",
             "parts of equal widths, in one order", "join both in the same order");
     }
-    if (node.decl->mask != "causal" || !over_context(node.in[1])) return;
+    if (node.decl->mask != "causal" || !over_context(node.in[1]) ||
+        analysis_.tree->binding->model->prefill_only)
+      return;
     ++checks_;
     const std::vector<NodeId> entries = kept_behind(node.in[1], node.call);
     if (entries.empty())
@@ -161,16 +179,19 @@ class Wiring : private internal::Flow {
     for (NodeId entry : entries) {
       const CacheEntry& cache = *tree_.nodes[entry].cache;
       ++checks_;
-      const std::string window = node.decl->window.empty() ? "no window" : node.decl->window.text(),
-                        capped =
-                            cache.growth == CacheEntry::Growth::kWindow ? cache.amount.text() : "no window";
+      const std::string window = !node.decl->window.empty()  ? "window " + node.decl->window.text()
+                                 : !node.decl->chunk.empty() ? "chunk " + node.decl->chunk.text()
+                                                             : "no window",
+                        capped = cache.growth == CacheEntry::Growth::kWindow ? "window " + cache.amount.text()
+                                 : cache.growth == CacheEntry::Growth::kChunk ? "chunk " + cache.amount.text()
+                                                                              : "no window";
       if (cache.growth == CacheEntry::Growth::kFixed)
         fail(cache.at,
              "the cache keeps '" + cache.node + "' as a fixed state, and " + what + " reads it by token",
              "an entry that grows");
       else if (window != capped)
-        fail(cache.at, "the cache entry '" + cache.node + "' has " + described_window(capped),
-             described_window(window) + ", that of " + what + " which reads it");
+        fail(cache.at, "the cache entry '" + cache.node + "' has " + capped,
+             window + ", that of " + what + " which reads it");
     }
   }
 
@@ -195,10 +216,6 @@ class Wiring : private internal::Flow {
     fail(node.decl->at, "decode computes " + described(node) + " again for every token of the context",
          "work on this step's tokens alone",
          "keep '" + node.name + "' rather than '" + kept + "', or give the component a decode variant");
-  }
-
-  static std::string described_window(const std::string& text) {
-    return text == "no window" ? text : "window " + text;
   }
 
   void same_mask(NodeId a, NodeId b) {
@@ -360,6 +377,7 @@ void same_entries(const analysis::Bill& bill, int64_t* checks, base::Faults* fau
       std::string text = "'" + node.name + "' (" + node.path + ") as " + cache.kind + ", " +
                          expr::to_text(cache.per_token) + " elements";
       if (cache.growth == CacheEntry::Growth::kWindow) text += " within " + node.cache->amount.text();
+      if (cache.growth == CacheEntry::Growth::kChunk) text += " in chunks of " + node.cache->amount.text();
       if (cache.growth == CacheEntry::Growth::kRatio) text += ", one in " + node.cache->amount.text();
       if (cache.growth == CacheEntry::Growth::kFixed) text += " in all";
       out.push_back({std::move(text), node.cache->at});

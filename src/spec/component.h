@@ -5,7 +5,7 @@
 //   inputs         names of its inputs, [x] when absent
 //   outputs        the node it hands on; a block may name more behind it, which leave the model
 //   cache          {family, entries: [{node, kind, ...growth}]}: what decode keeps of a request. Growth is per token,
-//                  or capped by `window: FORMULA`, or one token in `ratio: FORMULA`, or a state when `fixed: true`.
+//                  or capped by `window: FORMULA` or `chunk: FORMULA`, or one token in `ratio: FORMULA`, or a state when `fixed: true`.
 //                  `dtype: NAME` (or 'model', or {config, default, source}) is the element type where it is not the
 //                  cache's own. Readers of an entry's node see it over the whole context.
 //   decode_variant the component that decode walks in its place; it stores nothing of its own
@@ -23,6 +23,7 @@
 //   path           the module path segment in checkpoints, the node's name when absent
 //   mask, window   causal (default) or none; the largest distance a query sees
 //   phase          prefill: not part of a decode step
+//   chunk          the context is cut into chunks of so many tokens, and a query sees its own alone
 //   weight_axes    per weight axis {replicated: true} or {world, parts, fit}
 // Errors  Collected, at their place, with the nearest known name.
 #pragma once
@@ -84,6 +85,7 @@ struct NodeDecl {
   std::string path;
   std::string mask = "causal";
   expr::Formula window;
+  expr::Formula chunk;
   std::vector<WeightAxis> weight_axes;
   expr::Formula tied_when;  // of a weight that repeats another's values
   std::string tied_to;
@@ -95,8 +97,8 @@ struct NodeDecl {
 struct CacheEntry {
   std::string node;
   std::string kind;
-  enum class Growth { kPerToken, kWindow, kRatio, kFixed } growth = Growth::kPerToken;
-  expr::Formula amount;  // the window or the ratio
+  enum class Growth { kPerToken, kWindow, kChunk, kRatio, kFixed } growth = Growth::kPerToken;
+  expr::Formula amount;  // the window, the chunk or the ratio
   expr::Formula when;
   // The element type: the cache's own when `dtype` is empty and no key is named.
   bool model_dtype = false;

@@ -14,13 +14,15 @@
 //   ignores        KEY: REASON: config keys that change nothing here; all beneath them too
 //   holds          KEY: FORMULA: config keys that nothing reads, since they must be what the formula says
 //   lists          KEY: FORMULA: entries of a per-layer list, where they are not the stack's layers
+//   phases         [prefill] of a model that keeps nothing and makes no further token: an encoder, a classifier
 //   drafts, max_context, src, note
 // Keys of a stack
 //   name, repeat, inputs, streams, block (template; the 'block' of components when absent), layers, path, first_index,
 //   apart (a name: counted apart from the main model), per_layer (dims of each layer: see bind_layer in binding.h),
 //   phase (prefill: not part of a decode step)
 //   layers is a list of rules, the first that fits a layer wins:
-//     {count: N} the next N layers, {where: FORMULA over `layer`}, {config: KEY or [KEYS], equals: TEXT or [TEXTS]},
+//     {count: N} the next N layers, {where: FORMULA over `layer`}, {config: KEY or [KEYS], equals: TEXT or [TEXTS],
+//     optional: true},
 //     {listed: KEY or [KEYS], first: 0 or 1}, {rest: true}; a `where` beside config or listed must hold as well
 //   each with slot: fill pairs, and optional dims: {name: FORMULA} and per_layer
 // Errors  Collected, at their place, with the nearest known name.
@@ -44,6 +46,7 @@ struct DimDecl {
   expr::Formula fallback;
   expr::Formula null_value;  // when the config states the key as null
   std::string is;            // 1 when the config's text equals this, else 0
+  bool entries = false;      // how many entries the key's list or map has
   std::string source;        // why the default is what it is
   base::Span at;
 };
@@ -69,6 +72,7 @@ struct LayerRule {
   expr::Formula also;                    // a `where` beside config or listed
   std::vector<std::string> equals;       // any of these
   int64_t first = 0;                     // the index that a list of layers gives the first one
+  bool optional = false;                 // of a config list: an absent one names no layer
   std::vector<std::pair<std::string, std::string>> fills;
   std::vector<NamedFormula> dims;
   std::vector<DimDecl> per_layer;  // beside the stack's own
@@ -148,6 +152,7 @@ struct Model {
   std::vector<IgnoredKey> ignores;
   std::vector<NamedFormula> holds;  // over dims: what a config key must be
   std::vector<NamedFormula> lists;  // over dims: how many entries a per-layer list has
+  bool prefill_only = false;
   std::vector<std::string> drafts;
   std::string max_context;  // config key
   std::string src;
@@ -163,8 +168,9 @@ base::Result<Model> parse_model(const base::Yaml& root, const std::string& name)
 struct AdapterRule {
   std::vector<std::string> from;
   std::vector<std::string> to;
-  std::string join = ".";  // between the module and its parameter
-  bool stacked = false;    // the innermost copies are one tensor with a leading axis
+  std::string join = ".";   // between the module and its parameter
+  bool stacked = false;     // the innermost copies are one tensor with a leading axis
+  bool transposed = false;  // plain matrices are stored [in,out]
   base::Span at;
 };
 

@@ -26,6 +26,7 @@ struct CheckpointPath {
   std::string path;
   std::string join = ".";
   bool stacked = false;
+  bool transposed = false;
 };
 CheckpointPath checkpoint_path(const spec::Adapter* adapter, const std::string& canonical);
 
