@@ -147,15 +147,25 @@ bool is_off(const Json& value, const ConfigKey* row) {
 
 std::vector<ConfigRead> config_reads(const Model& model) {
   std::vector<ConfigRead> out = {{"architectures", "match"}, {"model_type", "match"}};
-  for (const DimDecl& dim : model.dims) {
-    const std::string reader = "dim '" + dim.name + "'";
-    for (const std::string& key : dim.config_keys) out.push_back({key, reader});
-    for (const expr::Formula* formula : {&dim.formula, &dim.fallback, &dim.null_value})
-      add_formula(out, *formula, reader);
-  }
+  const auto add_dims = [&](const std::vector<DimDecl>& dims, bool per_layer) {
+    for (const DimDecl& dim : dims) {
+      const std::string reader = "dim '" + dim.name + "'";
+      for (const std::string& key : dim.config_keys) {
+        out.push_back({key, reader});
+        // A path that goes on inside the entries of a list reads the list.
+        if (per_layer && key.find('.') != std::string::npos)
+          out.push_back({key.substr(0, key.find('.')), reader});
+      }
+      for (const expr::Formula* formula : {&dim.formula, &dim.fallback, &dim.null_value})
+        add_formula(out, *formula, reader);
+    }
+  };
+  add_dims(model.dims, false);
   for (const ModelEntry& entry : model.entries) {
     if (!entry.stack) continue;
     const std::string stack = "stack '" + entry.stack->name + "'";
+    add_dims(entry.stack->per_layer, true);
+    for (const LayerRule& rule : entry.stack->layers) add_dims(rule.per_layer, true);
     for (const LayerRule& rule : entry.stack->layers)
       for (const std::string& key : rule.config_keys) out.push_back({key, "a layer rule of " + stack});
     for (const StreamDecl& stream : entry.stack->streams)
