@@ -17,8 +17,10 @@ namespace archlight::analysis {
 //   causal          query i (1..s) sees t-s+i keys: s*t - s*(s-1)/2; the causal half is not counted
 //   causal, window  query i sees min(window, t-s+i): with m = queries whose whole past fits the window,
 //                   m*(t-s) + m*(m+1)/2 + (s-m)*window
+//   causal, chunk   query i sees its own chunk up to itself: up to position x these are q chunks of c*(c+1)/2 and
+//                   r*(r+1)/2 of the last, x = q*c + r; of which those up to t-s are no query's of these
 expr::Expr attention_pairs(expr::ExprPool& pool, expr::Expr s, expr::Expr t, bool causal,
-                           std::optional<expr::Expr> window);
+                           std::optional<expr::Expr> window, std::optional<expr::Expr> chunk = std::nullopt);
 
 // Pairs of causal attention over entries of which each stands for `ratio` tokens and is visible once they are all
 // there, the query's own among them, of which at most `most` are chosen: the query at position p (from 1) works on

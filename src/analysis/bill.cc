@@ -19,9 +19,9 @@ class Maker {
   void run() {
     params();
     storage();
-    kv();
+    if (bill_.decodes()) kv();
     phase("prefill", pre_, bill_.prefill_traffic);
-    phase("decode", dec_, bill_.decode_traffic);
+    if (bill_.decodes()) phase("decode", dec_, bill_.decode_traffic);
   }
 
  private:
@@ -209,11 +209,12 @@ class Maker {
           if (c.growth == Growth::kFixed) return std::nullopt;
           return per_token(c);
         }));
-    if (some(Growth::kWindow))
+    if (some(Growth::kWindow) || some(Growth::kChunk))
       put("kv.bytes_per_token_beyond_windows", "bytes",
           "cache that each further token adds once every window is full",
           sum([&](const Cache& c) -> std::optional<Expr> {
-            if (c.growth == Growth::kFixed || c.growth == Growth::kWindow) return std::nullopt;
+            if (c.growth == Growth::kFixed || c.growth == Growth::kWindow || c.growth == Growth::kChunk)
+              return std::nullopt;
             return per_token(c);
           }));
     std::vector<std::string> kinds;
@@ -338,7 +339,7 @@ Result<std::shared_ptr<const Bill>> make_bill(std::shared_ptr<const spec::Librar
   };
   Result<std::shared_ptr<const Analysis>> prefill = walked(graph::Phase::kPrefill);
   if (!prefill) return prefill.faults();
-  Result<std::shared_ptr<const Analysis>> decode = walked(graph::Phase::kDecode);
+  Result<std::shared_ptr<const Analysis>> decode = bill->decodes() ? walked(graph::Phase::kDecode) : prefill;
   if (!decode) return decode.faults();
   bill->prefill = *prefill;
   bill->decode = *decode;

@@ -38,12 +38,13 @@ struct BillInput {
 struct Bill {
   std::shared_ptr<const spec::Library> library;  // the trees point into it
   std::shared_ptr<const spec::Binding> binding;
-  std::shared_ptr<const Analysis> prefill, decode;
+  std::shared_ptr<const Analysis> prefill, decode;  // the same where the model has no decode phase
   Storage storage;
   Traffic prefill_traffic, decode_traffic;
   BillInput input;
   std::vector<Quantity> quantities;
 
+  bool decodes() const { return !binding->model->prefill_only; }
   const Quantity* find(std::string_view key) const;
 };
 

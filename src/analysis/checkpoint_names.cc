@@ -57,7 +57,7 @@ CheckpointPath checkpoint_path(const spec::Adapter* adapter, const std::string& 
   if (!best) return {canonical, ".", false, {}};
   std::vector<std::string> to = best->to;
   to.insert(to.end(), parts.begin() + static_cast<ptrdiff_t>(best->from.size()), parts.end());
-  CheckpointPath out{join_path(to), best->join, best->stacked, {}};
+  CheckpointPath out{join_path(to), best->join, best->stacked, best->transposed, {}};
   for (const std::vector<std::string>& part : best->parts) {
     std::vector<std::string> own = part;
     own.insert(own.end(), parts.begin() + static_cast<ptrdiff_t>(best->from.size()), parts.end());

@@ -296,7 +296,7 @@ class Storer {
       indices.pop_back();
       counts.pop_back();
     }
-    const Placed placed{i, roles, scheme, by_declaration, said, dtype, indices, counts, stack};
+    const Placed placed{i, roles, scheme, by_declaration, said, dtypes, indices, counts, stack};
     if (named.parts.empty()) return add_module(param, named, placed, 1);
     // Some files keep the parts of a joined weight apart, as equal shares of its first axis.
     const auto parts = static_cast<int64_t>(named.parts.size());
@@ -304,7 +304,7 @@ class Storer {
     if (!part.base_axes.empty()) part.base_axes[0] = part.base_axes[0] / analysis_.pool->constant(parts);
     part.base_elements = part.base_elements / analysis_.pool->constant(parts);
     for (const std::string& path : named.parts)
-      add_module(part, {path, named.join, named.stacked, {}}, placed, static_cast<int>(parts));
+      add_module(part, {path, named.join, named.stacked, named.transposed, {}}, placed, static_cast<int>(parts));
   }
 
   // What one weight's module is stored as, wherever its copies stand.
@@ -314,7 +314,7 @@ class Storer {
     const spec::QuantScheme* scheme = nullptr;
     bool by_declaration = false;
     const std::vector<std::pair<std::string, std::string>>* said = nullptr;
-    std::optional<Dtype> dtype;
+    std::vector<Dtype> dtypes;  // of a plain tensor; none: the plain one
     const std::vector<std::vector<int64_t>>& indices;
     const std::vector<Expr>& counts;
     Expr stack;
@@ -326,7 +326,7 @@ class Storer {
     const spec::QuantScheme* scheme = placed.scheme;
     const bool by_declaration = placed.by_declaration;
     const std::vector<std::pair<std::string, std::string>>* said = placed.said;
-    const std::optional<Dtype> dtype = placed.dtype;
+    const std::vector<Dtype>& dtypes = placed.dtypes;
     const std::vector<std::vector<int64_t>>& indices = placed.indices;
     const std::vector<Expr>& counts = placed.counts;
     const Expr stack = placed.stack;
@@ -419,19 +419,8 @@ class Storer {
                       by_declaration ? nullptr : said);
         continue;
       }
-<<<<<<< HEAD
-      add_plain(i, param, named, own, own_counts, stack, dtype);
+      add_plain(i, param, named, own, own_counts, stack, dtypes);
       if (by_declaration && is_matrix(param)) add_companions(i, param, named, own, own_counts);
-=======
-      of ? add_quantised(i, param, *of, named, own, own_counts, stack, said)
-         : add_plain(i, param, named, own, own_counts, stack, dtypes);
-    };
-    if (!scheme || quantised_layers.empty()) {
-      part(indices.empty() ? std::vector<int64_t>{} : indices[0], nullptr);
-    } else {
-      part(quantised_layers, scheme);
-      if (split) part(plain_layers, nullptr);
->>>>>>> 8942cd7 (specs: Qwen3.5, dense and with experts)
     }
     for (size_t row = first_row; row < out_.tensors.size(); ++row) out_.tensors[row].parts = parts;
   }
@@ -637,15 +626,13 @@ class Storer {
     StoredTensor tensor = common(param, indices);
     tensor.name = plain_name(param, named);
     tensor.scheme = "none";
-<<<<<<< HEAD
-    tensor.dtypes = {dtype.value_or(out_.plain_dtype)};
-    if (gguf_) tensor.dtypes = {Dtype::kF32, Dtype::kF16, Dtype::kBF16};
-=======
     tensor.dtypes = dtypes.empty() ? std::vector<Dtype>{out_.plain_dtype} : dtypes;
->>>>>>> 8942cd7 (specs: Qwen3.5, dense and with experts)
+    if (gguf_) tensor.dtypes = {Dtype::kF32, Dtype::kF16, Dtype::kBF16};
     tensor.dtype = tensor.dtypes[0];
     if (stack) tensor.shape.push_back(stack);
     tensor.shape.insert(tensor.shape.end(), param.base_axes.begin(), param.base_axes.end());
+    if (named.transposed && param.base_axes.size() == 2)
+      std::swap(tensor.shape.end()[-1], tensor.shape.end()[-2]);
     push(std::move(tensor), i, counts);
   }
 
@@ -781,9 +768,9 @@ class Storer {
     // A buffer of a stack stands in each of its layers, MTP layers apart.
     std::vector<int64_t> layers;
     Expr count = analysis_.pool->constant(0);
-    const std::string first = split_path(buffer.path)[0];
     for (size_t g = 0; g < tree_.groups.size(); ++g)
-      if (tree_.groups[g].stack == first && tree_.groups[g].apart.empty()) {
+      if (tree_.groups[g].apart.empty() &&
+          buffer.path.starts_with(tree_.calls[static_cast<size_t>(tree_.groups[g].call)].path + ".")) {
         layers.insert(layers.end(), tree_.groups[g].layers.begin(), tree_.groups[g].layers.end());
         count = count + analysis_.layers[g];
       }

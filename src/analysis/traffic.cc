@@ -61,6 +61,7 @@ Expr entry_tokens(const Analysis& analysis, const Cache& cache) {
     case spec::CacheEntry::Growth::kPerToken:
       return analysis.s_ctx;
     case spec::CacheEntry::Growth::kWindow:
+    case spec::CacheEntry::Growth::kChunk:  // at most: a chunk that has just begun holds fewer
       return pool.min(analysis.s_ctx, cache.amount);
     case spec::CacheEntry::Growth::kRatio:
       return pool.floor_div(analysis.s_ctx, cache.amount);
@@ -188,6 +189,11 @@ base::Result<Traffic> traffic_of(const Analysis& analysis, const Analysis& store
           Expr tokens = entry_tokens(analysis, *cache->second);
           if (cache->second->growth == spec::CacheEntry::Growth::kWindow)
             tokens = pool.min(analysis.s_ctx, cache->second->amount + analysis.s_query - 1);
+          else if (cache->second->growth ==
+                   spec::CacheEntry::Growth::kChunk)  // from the first query's chunk on
+            tokens =
+                analysis.s_ctx - pool.floor_div(analysis.s_ctx - analysis.s_query, cache->second->amount) *
+                                     cache->second->amount;
           else if (analysis.reads[id] && cache->second->growth == spec::CacheEntry::Growth::kFixed)
             tokens = *analysis.reads[id] / analysis.shape[root][1];
           else if (analysis.reads[id])

@@ -365,8 +365,9 @@ class Walker {
       return true;
     }
     const Expr *s = letters.find("s"), *t = letters.find("t"), *chosen = letters.find("k");
-    std::optional<Expr> window, ratio, most;
+    std::optional<Expr> window, chunk, ratio, most;
     if (!node.decl->window.empty()) window = instantiate(node.decl->window, node.scope);
+    if (!node.decl->chunk.empty()) chunk = instantiate(node.decl->chunk, node.scope);
     if (!node.decl->ratio.empty()) ratio = instantiate(node.decl->ratio, node.scope);
     if (op.positions > 0 && chosen) most = *chosen;
     const auto at_least_one = [&](const std::optional<Expr>& value, const char* what, const char* expected) {
@@ -378,12 +379,13 @@ class Walker {
       return false;
     };
     if (!at_least_one(window, "a window of ", "at least 1, its own") ||
+        !at_least_one(chunk, "a chunk of ", "at least 1, its own") ||
         !at_least_one(ratio, "one entry for ", "at least 1"))
       return false;
     if (!s || !t) return true;
     pairs_[id] = ratio || most
                      ? entry_pairs(pool, *s, ratio ? out_.s_ctx : *t, ratio.value_or(pool.constant(1)), most)
-                     : attention_pairs(pool, *s, *t, node.decl->mask == "causal", window);
+                     : attention_pairs(pool, *s, *t, node.decl->mask == "causal", window, chunk);
     return true;
   }
 

@@ -51,7 +51,8 @@ int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err)
   app.require_subcommand(1);
   app.footer(
       "Status: 0 verified or answered, 1 checked and wrong, 2 usage or input error, 3 not verifiable here.\n"
-      "MODEL is a hub id (org/name), a local folder, a .safetensors or .gguf file, org/name/file.gguf, or a snapshot.");
+      "MODEL is a hub id (org/name), a local folder, a .safetensors or .gguf file, org/name/file.gguf, or a "
+      "snapshot.");
   Options options;
   GraphOptions shape;
   std::string model, quantity, target;

@@ -46,6 +46,11 @@ int graph(const std::string& model, const GraphOptions& shape, const Options& op
   if (!session) return no_answer(session.faults(), options, out, err);
   if (!(*session)->report.bill) return no_bill(**session, options, out, err);
   const analysis::Bill& bill = *(*session)->report.bill;
+  if (shape.phase == "decode" && !bill.decodes())
+    return no_answer(
+        {base::fault_at(bill.binding->model->at,
+                        "model '" + bill.binding->model->name + "' has no decode phase", "--phase prefill")},
+        options, out, err);
   base::Result<GraphView> view =
       make_view(shape.phase == "decode" ? *bill.decode : *bill.prefill, shape.open, shape.depth);
   if (!view) return no_answer(view.faults(), options, out, err);

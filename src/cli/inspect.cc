@@ -60,8 +60,10 @@ void print_text(const Session& session, std::ostream& out) {
     if (!schemes.empty())
       out << ", quantised as " << join(schemes, ", ")
           << (bill.storage.declared_origin.empty() ? "" : " (" + bill.storage.declared_origin + ")");
-    out << "\n  cache     " << base::dtype_name(bill.decode_traffic.kv_dtype) << " ("
-        << bill.decode_traffic.kv_dtype_origin << ")\n\n";
+    if (bill.decodes())
+      out << "\n  cache     " << base::dtype_name(bill.decode_traffic.kv_dtype) << " ("
+          << bill.decode_traffic.kv_dtype_origin << ")";
+    out << "\n\n";
     out << section(bill, "Parameters", {"params.total", "params.active", "params.role.", "params.apart."});
     out << section(bill, "Parameters in one layer", {"params.layer."});
     out << section(bill, "Storage", {"storage."});

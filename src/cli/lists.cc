@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <thread>
 
 #include "base/file.h"
@@ -39,15 +40,17 @@ Listed listed(const truth::SnapshotInfo& info, const Options& options,
   out.row["verdict"] = guard::verdict_name(report.verdict);
   std::string total, kv, state;
   if (report.bill) {
-    const auto value = [&](const char* key) { return *report.bill->find(key)->value.constant(); };
-    const expr::Rational parameters = value("params.total"), per_token = value("kv.bytes_per_token"),
-                         fixed = value("kv.fixed_state_bytes");
-    out.row["parameters"] = json_value(parameters);
-    out.row["kv_bytes_per_token"] = json_value(per_token);
-    out.row["kv_fixed_state_bytes"] = json_value(fixed);
-    total = text_value(parameters);
-    kv = text_value(per_token);
-    state = text_value(fixed);
+    // An encoder keeps nothing and has no such quantity.
+    const auto put = [&](const char* key, const char* field, std::string& text) {
+      const analysis::Quantity* quantity = report.bill->find(key);
+      const std::optional<expr::Rational> value = quantity ? quantity->value.constant() : std::nullopt;
+      if (!value) return;
+      out.row[field] = json_value(*value);
+      text = text_value(*value);
+    };
+    put("params.total", "parameters", total);
+    put("kv.bytes_per_token", "kv_bytes_per_token", kv);
+    put("kv.fixed_state_bytes", "kv_fixed_state_bytes", state);
   }
   std::string why;
   if (report.verdict != guard::Verdict::kVerified && !report.faults.empty()) why = report.faults[0].wrong;

@@ -61,7 +61,8 @@ std::vector<int> rules_of_layers(const spec::StackDecl& stack, int64_t repeat,
         for (size_t k = 0; k < rule.config_keys.size() && !list; ++k)
           list = spec::config_value(*binding.model, *binding.config, rule.config_keys[k], &full);
         const bool per_layer = rule.kind == spec::LayerRule::Kind::kConfigEquals;
-        if (!list && !per_layer) break;  // an absent list of special layers lists none
+        // An absent list of special layers lists none, and so does an absent one that the rule calls optional.
+        if (!list && (!per_layer || rule.optional)) break;
         // A rule that earlier ones leave nothing to asks for no list.
         if (per_layer && std::ranges::find(rule_of, -1) == rule_of.end()) break;
         const bool text = per_layer && list && list->is_string();  // one character per layer

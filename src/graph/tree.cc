@@ -355,10 +355,11 @@ class Builder {
     if (!decl.bias.empty() && std::ranges::none_of(op.params, optional))
       fail(decl.at, what + " has 'bias', yet " + of + " has no optional parameter", "no 'bias' here");
     const bool masked = op.flops_text.find("pairs") != std::string::npos;
-    if (!decl.window.empty() && !masked)
-      fail(decl.at, what + " has 'window', yet " + of + " has no mask", "'window' on the attention ops");
-    if (!decl.ratio.empty() && !masked)
-      fail(decl.at, what + " has 'ratio', yet " + of + " has no mask", "'ratio' on the attention ops");
+    for (const auto& [key, formula] : {std::pair("window", &decl.window), std::pair("chunk", &decl.chunk),
+                                       std::pair("ratio", &decl.ratio)})
+      if (!formula->empty() && !masked)
+        fail(decl.at, what + " has '" + key + "', yet " + of + " has no mask",
+             std::string("'") + key + "' on the attention ops");
     if (!decl.weight_axes.empty() &&
         (op.params.empty() || decl.weight_axes.size() != op.params[0].axes.size()))
       fail(decl.at,
@@ -530,6 +531,7 @@ class Builder {
       if (faults_.size() > 50) return kFailed;
     }
     for (const spec::CacheEntry& entry : walked.cache) {
+      if (model_.prefill_only) break;  // nothing is kept where no later step reads it
       if (!holds(entry.when, scope)) continue;
       const auto it = names.find(entry.node);
       if (it != names.end() && it->second.failed) continue;

@@ -140,7 +140,7 @@ class Structural {
     const std::optional<bool> ties = flag("tied_head", &key);
     if (!ties) return;
     for (const analysis::Param& param : prefill_.params) {
-      if (param.tied_to.empty() || !param.apart.empty()) continue;
+      if (param.tied_to.empty() || !param.apart.empty()) continue;  // prediction layers share tables anyway
       ++out_.checks;
       if (param.tied == *ties) continue;
       fail(tree_.nodes[param.node].decl->at,
@@ -188,9 +188,9 @@ class Structural {
   void kept(int group, Layer& layer) const {
     const auto add = [&](const spec::CacheEntry& entry) {
       using Growth = spec::CacheEntry::Growth;
-      (entry.growth == Growth::kWindow  ? layer.window
-       : entry.growth == Growth::kFixed ? layer.state
-                                        : layer.whole) = true;
+      (entry.growth == Growth::kWindow || entry.growth == Growth::kChunk ? layer.window
+       : entry.growth == Growth::kFixed                                  ? layer.state
+                                                                         : layer.whole) = true;
     };
     const graph::SpecTree& tree = *decode_.tree;
     bool own = false;

@@ -98,8 +98,28 @@ class Wiring : private internal::Flow {
 
   // ---- attention: ops that work on (query, key) pairs
 
+  // What works on the pairs of a score: caps, biases, the softmax, and the weighted sum that ends it.
+  std::vector<NodeId> pairs_ahead(NodeId score) const {
+    std::vector<NodeId> out;
+    const auto add = [&](NodeId of) {
+      for (NodeId reader : readers(of))
+        if (on_pairs(reader) && std::ranges::find(out, reader) == out.end()) out.push_back(reader);
+    };
+    add(score);
+    for (size_t i = 0; i < out.size(); ++i)
+      if (is_score(out[i])) add(out[i]);
+    return out;
+  }
+  // Whether a softmax stands between a score and this value.
+  bool softened(NodeId id) const {
+    for (; on_pairs(id) && !joins_context(id); id = tree_.nodes[id].in[0])
+      if (!tree_.nodes[id].op->coupled.empty()) return true;
+    return !on_pairs(id);
+  }
+
   static std::string mask_of(const Node& node) {
     return node.decl->mask + (node.decl->window.empty() ? "" : " within " + node.decl->window.text()) +
+           (node.decl->chunk.empty() ? "" : " in chunks of " + node.decl->chunk.text()) +
            (node.decl->ratio.empty() ? "" : ", one entry in " + node.decl->ratio.text());
   }
 
@@ -127,15 +147,11 @@ class Wiring : private internal::Flow {
     const base::Span& at = node.decl->at;
     const bool score = is_score(id);
     const std::string what = described(node);
-    for (NodeId reader : readers(id)) {
-      if (!on_pairs(reader)) continue;
-      same_mask(id, reader);
-      for (NodeId last : readers(reader))
-        if (on_pairs(last)) same_mask(id, last);
-    }
+    if (score)
+      for (NodeId reader : pairs_ahead(id)) same_mask(id, reader);
     if (!score) {
       ++checks_;
-      if (joins_context(node.in[0]))
+      if (!softened(node.in[0]))
         fail(at, what + " weights values by the raw scores of '" + tree_.nodes[node.in[0]].name + "'",
              "weights that a softmax made");
     }
@@ -155,7 +171,7 @@ class Wiring : private internal::Flow {
             what + " compares " + parts_text(query) + " of the query with " + parts_text(key) + " of the key",
             "parts of equal widths, in one order", "join both in the same order");
     }
-    if (node.decl->mask != "causal") return;
+    if (node.decl->mask != "causal" || analysis_.tree->binding->model->prefill_only) return;
     const std::vector<NodeId> contexts = context_of(id);
     for (NodeId context : contexts) {
       const std::vector<NodeId> entries = kept_behind(context, node.call);
@@ -210,6 +226,7 @@ class Wiring : private internal::Flow {
   // How many entries there are for the tokens, as an op sees them and as a cache keeps them.
   static std::string law_of(const Node& node) {
     return !node.decl->window.empty()  ? "window " + node.decl->window.text()
+           : !node.decl->chunk.empty() ? "chunk " + node.decl->chunk.text()
            : !node.decl->ratio.empty() ? "one entry in " + node.decl->ratio.text()
                                        : "no window";
   }
@@ -217,6 +234,8 @@ class Wiring : private internal::Flow {
     switch (cache.growth) {
       case CacheEntry::Growth::kWindow:
         return "window " + cache.amount.text();
+      case CacheEntry::Growth::kChunk:
+        return "chunk " + cache.amount.text();
       case CacheEntry::Growth::kRatio:
         return "one entry in " + cache.amount.text();
       case CacheEntry::Growth::kPerToken:
@@ -397,6 +416,7 @@ void same_entries(const analysis::Bill& bill, int64_t* checks, base::Faults* fau
       std::string text = "'" + node.name + "' (" + node.path + ") as " + cache.kind + ", " +
                          expr::to_text(cache.per_token) + " elements";
       if (cache.growth == CacheEntry::Growth::kWindow) text += " within " + node.cache->amount.text();
+      if (cache.growth == CacheEntry::Growth::kChunk) text += " in chunks of " + node.cache->amount.text();
       if (cache.growth == CacheEntry::Growth::kRatio) text += ", one in " + node.cache->amount.text();
       if (cache.growth == CacheEntry::Growth::kFixed) text += " in all";
       out.push_back({std::move(text), node.cache->at});

@@ -103,15 +103,15 @@ class Binder {
                         {found->is_string() && found->get<std::string>() == dim.is ? 1 : 0, 1},
                         "config." + full + " == '" + dim.is + "'"};
       if (dim.entries) {
-        if (!found->is_array() && !found->is_string()) {
+        if (!found->is_array() && !found->is_object() && !found->is_string()) {
           faults.push_back(fault_at(dim.at,
                                     "config." + full + " is " + found->dump().substr(0, 80) +
                                         ", whose entries dim '" + dim.name + "' counts",
-                                    "a list, or a text with one character per entry"));
+                                    "a list or a map, or a text with one character per entry"));
           return std::nullopt;
         }
         const size_t entries =
-            found->is_array() ? found->size() : found->get_ref<const std::string&>().size();
+            found->is_string() ? found->get_ref<const std::string&>().size() : found->size();
         return BoundDim{dim.name, {static_cast<base::Int128>(entries), 1}, "entries of config." + full};
       }
       const std::optional<Rational> number = exact(*found);

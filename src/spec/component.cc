@@ -98,15 +98,19 @@ CacheEntry parse_cache_entry(const Yaml& node, Faults& faults) {
   out.node = reader.required_text("node");
   out.kind = reader.required_text("kind");
   out.when = reader.formula("when");
-  const bool window = reader.has("window"), ratio = reader.has("ratio");
-  const expr::Formula window_formula = reader.formula("window"), ratio_formula = reader.formula("ratio");
+  const bool window = reader.has("window"), chunk = reader.has("chunk"), ratio = reader.has("ratio");
+  const expr::Formula window_formula = reader.formula("window"), chunk_formula = reader.formula("chunk"),
+                      ratio_formula = reader.formula("ratio");
   const bool fixed = reader.flag("fixed");
-  if (window + ratio + fixed > 1)
+  if (window + chunk + ratio + fixed > 1)
     faults.push_back(fault_at(node.at, "a cache entry with two growth laws",
-                              "one of window, ratio, fixed, or none for per-token growth"));
+                              "one of window, chunk, ratio, fixed, or none for per-token growth"));
   if (window) {
     out.growth = CacheEntry::Growth::kWindow;
     out.amount = window_formula;
+  } else if (chunk) {
+    out.growth = CacheEntry::Growth::kChunk;
+    out.amount = chunk_formula;
   } else if (ratio) {
     out.growth = CacheEntry::Growth::kRatio;
     out.amount = ratio_formula;
@@ -286,6 +290,9 @@ NodeDecl parse_node(const Yaml& node, const std::string& name, const base::Span&
                               base::did_you_mean(out.mask, {"causal", "none"})));
   out.window = reader.formula("window");
   out.ratio = reader.formula("ratio");
+  out.chunk = reader.formula("chunk");
+  if (!out.window.empty() && !out.chunk.empty())
+    faults.push_back(fault_at(node.at, "node '" + name + "' has a window and a chunk", "one of the two"));
   if (const Yaml* axes = reader.get("weight_axes")) out.weight_axes = parse_weight_axes(*axes, what, faults);
   out.tied_to = reader.text("tied_to");
   out.tied_when = reader.formula("tied_when");

@@ -5,7 +5,7 @@
 //   inputs         names of its inputs, [x] when absent
 //   outputs        the node it hands on; a block may name more behind it, which leave the model
 //   cache          {family, entries: [{node, kind, ...growth}]}: what decode keeps of a request. Growth is per token,
-//                  or capped by `window: FORMULA`, or one token in `ratio: FORMULA`, or a state when `fixed: true`.
+//                  or capped by `window: FORMULA` or `chunk: FORMULA`, or one token in `ratio: FORMULA`, or a state when `fixed: true`.
 //                  `dtype: NAME` (or 'model', or {config, default, source}) is the element type where it is not the
 //                  cache's own. Readers of an entry's node see it over the whole context.
 //   decode_variant the component that decode walks in its place; it stores nothing of its own
@@ -29,6 +29,8 @@
 //   mask, window   causal (default) or none; the largest distance a query sees
 //   phase          prefill: a decode step does not compute it
 //   ratio          the keys are entries that stand for so many tokens each; a query sees those that are complete
+//   phase          prefill: not part of a decode step
+//   chunk          the context is cut into chunks of so many tokens, and a query sees its own alone
 //   weight_axes    per weight axis {replicated: true} or {world, parts, fit}
 // Errors  Collected, at their place, with the nearest known name.
 #pragma once
@@ -86,6 +88,7 @@ struct NodeDecl {
   std::string mask = "causal";
   expr::Formula window;
   expr::Formula ratio;
+  expr::Formula chunk;
   std::vector<WeightAxis> weight_axes;
   expr::Formula tied_when;  // of a weight that repeats another's values
   std::string tied_to;
@@ -97,8 +100,8 @@ struct NodeDecl {
 struct CacheEntry {
   std::string node;
   std::string kind;
-  enum class Growth { kPerToken, kWindow, kRatio, kFixed } growth = Growth::kPerToken;
-  expr::Formula amount;  // the window or the ratio
+  enum class Growth { kPerToken, kWindow, kChunk, kRatio, kFixed } growth = Growth::kPerToken;
+  expr::Formula amount;  // the window, the chunk or the ratio
   expr::Formula when;
   // The element type: the cache's own when `dtype` is empty and no key is named.
   bool model_dtype = false;

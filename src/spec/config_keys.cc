@@ -150,7 +150,12 @@ std::vector<ConfigRead> config_reads(const Model& model) {
   const auto add_dims = [&](const std::vector<DimDecl>& dims, const std::string& of) {
     for (const DimDecl& dim : dims) {
       const std::string reader = "dim '" + dim.name + "'" + of;
-      for (const std::string& key : dim.config_keys) out.push_back({key, reader});
+      for (const std::string& key : dim.config_keys) {
+        out.push_back({key, reader});
+        // A path that goes on inside the entries of a list reads the list.
+        if (!of.empty() && key.find('.') != std::string::npos)
+          out.push_back({key.substr(0, key.find('.')), reader});
+      }
       for (const expr::Formula* formula : {&dim.formula, &dim.fallback, &dim.null_value})
         add_formula(out, *formula, reader);
     }

@@ -177,6 +177,11 @@ LayerRule parse_layer_rule(const Yaml& node, Faults& faults) {
         out.first = first == "1" ? 1 : 0;
       else
         faults.push_back(fault_at(entry.value.at, "a list of layers counts from " + first, "0 or 1"));
+    } else if (entry.key == "optional") {
+      out.optional = entry.value.text == "true";
+      if (!out.optional)
+        faults.push_back(
+            fault_at(entry.value.at, "'optional' is " + entry.value.describe(), "optional: true"));
     } else if (entry.key == "rest") {
       ++kinds;
       out.kind = LayerRule::Kind::kRest;
@@ -199,6 +204,10 @@ LayerRule parse_layer_rule(const Yaml& node, Faults& faults) {
     faults.push_back(fault_at(
         node.at, "a layer rule with " + std::to_string(kinds) + " conditions",
         "exactly one of count, where, config, listed, rest; where may stand beside config or listed"));
+  if (out.optional && out.kind != LayerRule::Kind::kConfigEquals)
+    faults.push_back(
+        fault_at(node.at, "a layer rule is optional without a list of the config",
+                 "optional: true beside config and equals; a list of 'listed' may always be absent"));
   if (out.kind == LayerRule::Kind::kConfigEquals && out.equals.empty())
     faults.push_back(
         fault_at(node.at, "a layer rule with config but no equals", "{config: KEY, equals: TEXT}"));
@@ -367,6 +376,11 @@ Result<Model> parse_model(const Yaml& root, const std::string& name) {
     out.holds.push_back({strip_config(entry.key), internal::read_formula(entry.value, faults), entry.key_at});
   for (const base::YamlEntry& entry : reader.map("lists", "a map of config lists to their lengths"))
     out.lists.push_back({strip_config(entry.key), internal::read_formula(entry.value, faults), entry.key_at});
+  const std::vector<std::string> phases = reader.texts("phases");
+  out.prefill_only = phases == std::vector<std::string>{"prefill"};
+  if (const Yaml* said = reader.get("phases"); said && !out.prefill_only)
+    faults.push_back(fault_at(said->at, "'phases' is not [prefill]",
+                              "phases: [prefill] where decode has no meaning, or no such key"));
   out.drafts = reader.texts("drafts");
   out.max_context = strip_config(reader.text("max_context"));
   out.src = reader.text("src");
@@ -402,6 +416,7 @@ Result<Adapter> parse_adapter(const Yaml& root, const std::string& name, std::st
             "at most 16"));
       rule.join = inner.text("join", ".");
       rule.stacked = inner.flag("stacked");
+      rule.transposed = inner.flag("transposed");
       inner.finish();
     } else {
       rule.to =

@@ -14,6 +14,7 @@
 //   ignores        KEY: REASON: config keys that change nothing here; all beneath them too
 //   holds          KEY: FORMULA: config keys that nothing reads, since they must be what the formula says
 //   lists          KEY: FORMULA: entries of a per-layer list, where they are not the stack's layers
+//   phases         [prefill] of a model that keeps nothing and makes no further token: an encoder, a classifier
 //   drafts, max_context, src, note
 // Keys of a stack
 //   name, repeat, inputs (the entry above when absent), streams, block (template; when absent the entry of components
@@ -21,7 +22,8 @@
 //   apart (a name: counted apart from the main model), per_layer (dims of each layer: see bind_layer in binding.h),
 //   phase (prefill: not part of a decode step)
 //   layers is a list of rules, the first that fits a layer wins:
-//     {count: N} the next N layers, {where: FORMULA over `layer`}, {config: KEY or [KEYS], equals: TEXT or [TEXTS]},
+//     {count: N} the next N layers, {where: FORMULA over `layer`}, {config: KEY or [KEYS], equals: TEXT or [TEXTS],
+//     optional: true},
 //     {listed: KEY or [KEYS], first: 0 or 1}, {rest: true}; a `where` beside config or listed must hold as well
 //   each with slot: fill pairs, and optional dims: {name: FORMULA} and per_layer
 // Keys of a stream, one of four forms (docs/spec-language.md#streams)
@@ -85,6 +87,7 @@ struct LayerRule {
   expr::Formula also;                    // a `where` beside config or listed
   std::vector<std::string> equals;       // any of these
   int64_t first = 0;                     // the index that a list of layers gives the first one
+  bool optional = false;                 // of a config list: an absent one names no layer
   std::vector<std::pair<std::string, std::string>> fills;
   std::vector<NamedFormula> dims;
   std::vector<DimDecl> per_layer;  // beside the stack's own
@@ -168,6 +171,7 @@ struct Model {
   std::vector<IgnoredKey> ignores;
   std::vector<NamedFormula> holds;  // over dims: what a config key must be
   std::vector<NamedFormula> lists;  // over dims: how many entries a per-layer list has
+  bool prefill_only = false;
   std::vector<std::string> drafts;
   std::string max_context;  // config key
   std::string src;
@@ -183,8 +187,9 @@ base::Result<Model> parse_model(const base::Yaml& root, const std::string& name)
 struct AdapterRule {
   std::vector<std::string> from;
   std::vector<std::string> to;
-  std::string join = ".";  // between the module and its parameter
-  bool stacked = false;    // the innermost copies are one tensor with a leading axis
+  std::string join = ".";   // between the module and its parameter
+  bool stacked = false;     // the innermost copies are one tensor with a leading axis
+  bool transposed = false;  // plain matrices are stored [in,out]
   std::vector<std::vector<std::string>>
       parts;  // modules that keep equal shares of the first axis, in place of `to`
   base::Span at;

@@ -157,6 +157,13 @@ constexpr OpRow kOps[] = {
      kOnChip, "q . k for each allowed pair; g key heads serve h query heads", "h % g == 0"},
     {"attention_softmax", "=?[h]", "5*b*h*pairs", "preserve: [b,h,s,t] -> [b,h,s,t]", kNone, "t", kVector,
      kOnChip, "over the keys; a learned sink per head adds to the denominator only"},
+    {"attention_softcap", "", "3*b*h*pairs", "preserve: [b,h,s,t] -> [b,h,s,t]", kNone, "", kVector, kOnChip,
+     "c * tanh(x / c) of each score: divide, tanh as one step, times"},
+    {"attention_alibi", "", "2*b*h*pairs", "preserve: [b,h,s,t] -> [b,h,s,t]", kNone, "", kVector, kOnChip,
+     "adds the head's slope times the key's position: a constant of the head, nothing stored"},
+    {"attention_position_bias", "weight?[buckets,h]", "b*h*pairs", "preserve: [b,h,s,t] -> [b,h,s,t]", kNone,
+     "", kVector, kOnChip,
+     "adds a number per head for the bucket of the distance, from the layer's own table or one it shares"},
     {"attention_apply", "", "2*b*h*d*pairs", "contract: [b,h,s,t] [b,t,g,d] -> [b,s,h,d]", kEach, "t",
      kMatmul, kReadWrite, "the weighted sum of values for each allowed pair", "h % g == 0"},
 

@@ -56,6 +56,28 @@ TEST(AttentionPairs, Blocks) {
     }
 }
 
+// Query at position p of the context sees the keys of its own chunk up to itself.
+TEST(AttentionPairs, ChunksMatchCounting) {
+  ExprPool pool;
+  const Expr s = pool.symbol("s"), t = pool.symbol("t"), c = pool.symbol("c");
+  const Expr formula = attention_pairs(pool, s, t, true, std::nullopt, c);
+  for (int tv = 1; tv <= 9; ++tv)
+    for (int sv = 1; sv <= tv; ++sv)
+      for (int cv = 1; cv <= 11; ++cv) {
+        int64_t pairs = 0;
+        for (int query = tv - sv; query < tv; ++query)
+          for (int key = 0; key <= query; ++key) pairs += key / cv == query / cv;
+        const auto value_of = [&](std::string_view name) -> std::optional<Rational> {
+          return Rational{name == "s" ? sv : name == "t" ? tv : cv, 1};
+        };
+        EXPECT_EQ(*expr::evaluate(formula, value_of), (Rational{pairs, 1})) << sv << " " << tv << " " << cv;
+        EXPECT_EQ(
+            attention_pairs(pool, pool.constant(sv), pool.constant(tv), true, std::nullopt, pool.constant(cv))
+                .integer(),
+            std::optional<base::Int128>(pairs));
+      }
+}
+
 TEST(AttentionPairs, FormulasMatchCounting) {
   ExprPool pool;
   const Expr s = pool.symbol("s"), t = pool.symbol("t"), w = pool.symbol("w");

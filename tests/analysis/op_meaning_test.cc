@@ -252,6 +252,19 @@ Tensor causal_softmax(const Tensors& in, int64_t& steps) {
   return out;
 }
 
+// One value per pair that the mask lets through; the others stay masked.
+Meaning on_pairs(double (*f)(double score, int head, int distance), int steps_each) {
+  return [=](const Tensors& in, int64_t& steps) {
+    Tensor out(in[0].shape);
+    for (int b = 0; b < kBatch; ++b)
+      for (int h = 0; h < in[0].shape[1]; ++h)
+        for (int s = 0; s < kTokens; ++s)
+          for (int t = 0; t <= s; ++t)
+            out.at(b, h, s, t) = f(in[0].at(b, h, s, t), h, s - t), steps += steps_each;
+    return out;
+  };
+}
+
 Tensor apply(const Tensors& in, int64_t& steps) {  // [B,4,s,t] [B,t,2,d] -> [B,s,4,d]
   Tensor out({kBatch, kTokens, 4, in[1].last()});
   for (int b = 0; b < kBatch; ++b)
@@ -689,6 +702,13 @@ const std::vector<Case>& cases() {
        "in: [a, b]", mix_copies},
       {"attention_score", kQueryKey, "in: [a, b]", score},
       {"attention_softmax", kScores.c_str(), "in: s", causal_softmax},
+      // Divide, tanh, times; slope times distance, added; a table's number, added.
+      {"attention_softcap", kScores.c_str(), "in: s",
+       on_pairs([](double x, int, int) { return 5 * std::tanh(x / 5); }, 3)},
+      {"attention_alibi", kScores.c_str(), "in: s",
+       on_pairs([](double x, int h, int distance) { return x - std::pow(2.0, -h) * distance - 1; }, 2)},
+      {"attention_position_bias", kScores.c_str(), "in: s, dims: { buckets: 8 }",
+       on_pairs([](double x, int h, int distance) { return x + weight(h, distance); }, 1)},
       {"attention_apply", kScores.c_str(), "in: [s, b]", apply},
       {"score_relu", kScores.c_str(), "in: s", score_relu},
       {"score_sum", kChooser, "in: [s, w]", score_sum},

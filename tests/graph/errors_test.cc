@@ -200,7 +200,8 @@ TEST(GraphErrors, Stacks) {
       {kModel, "inputs: [embed]\n", "inputs: [embed]\n    block: blok\n",
        "specs/models/tiny.yaml:15:5: unknown component 'blok'; expected a file of specs/components"},
       {kModel, "inputs: [embed]\n", "inputs: [embed]\n    layers: [{ count: 2, ffn: mlp }]\n",
-       "specs/models/tiny.yaml:15:5: [schedule] no rule of stack 'layers' fits layer 2; expected a rule for every "
+       "specs/models/tiny.yaml:15:5: [schedule] no rule of stack 'layers' fits layer 2; expected a rule for "
+       "every "
        "layer; end the list with {rest: true, ...}"},
       {kModel, "inputs: [embed]\n",
        "inputs: [embed]\n    layers: [{ count: 1/2, ffn: mlp }, { rest: true, ffn: mlp }]\n",
@@ -209,10 +210,21 @@ TEST(GraphErrors, Stacks) {
        "specs/models/tiny.yaml:18:14: a layer rule fills slot 'fnn', which block 'layer' lacks; expected one "
        "of attention, ffn; did you mean 'ffn'?"},
       {kModel, "inputs: [embed]\n", "inputs: [embed]\n    layers: [{ config: kinds, equals: a, ffn: mlp }]\n",
-       "specs/models/tiny.yaml:18:14: [schedule] config.json has no list 'kinds'; expected a list with one entry per "
+       "specs/models/tiny.yaml:18:14: [schedule] config.json has no list 'kinds'; expected a list with one "
+       "entry per "
+       "layer"},
+      {kModel, "inputs: [embed]\n",
+       "inputs: [embed]\n    layers: [{ config: kinds, equals: a, optional: true, ffn: mlp }, { rest: true "
+       "}]\n",
+       "ok"},
+      {kModel, "inputs: [embed]\n",
+       "inputs: [embed]\n    layers: [{ config: heads, equals: a, optional: true, ffn: mlp }, { rest: true "
+       "}]\n",
+       "specs/models/tiny.yaml:18:14: config.json has no list 'heads'; expected a list with one entry per "
        "layer"},
       {kModel, "inputs: [embed]\n", "inputs: [embed]\n    layers: [{ config: heads, equals: a, ffn: mlp }]\n",
-       "specs/models/tiny.yaml:18:14: [schedule] config.json has no list 'heads'; expected a list with one entry per "
+       "specs/models/tiny.yaml:18:14: [schedule] config.json has no list 'heads'; expected a list with one "
+       "entry per "
        "layer"},
       {kModel, "inputs: [embed]\n", "inputs: [embed]\n    layers: [{ where: layers % 2 == 0, ffn: mlp }]\n",
        "specs/models/tiny.yaml:18:23: 'layers % 2 == 0' has no value here: 'layers' is not known here; "
@@ -233,11 +245,12 @@ TEST(GraphErrors, Stacks) {
                           .with("config", "\"layers\": 3", "\"layers\": 3, \"kinds\": [\"a\", \"b\"]")
                           .with(kModel, "inputs: [embed]\n",
                                 "inputs: [embed]\n    layers: [{ config: kinds, equals: a, ffn: mlp }]\n");
-  EXPECT_EQ(
-      outcome(listed),
-      "specs/models/tiny.yaml:18:14: [schedule] config.kinds has 2 entries for 3 layers; expected one entry per layer");
+  EXPECT_EQ(outcome(listed),
+            "specs/models/tiny.yaml:18:14: [schedule] config.kinds has 2 entries for 3 layers; expected one "
+            "entry per layer");
   EXPECT_EQ(outcome(listed.with("config", "[\"a\", \"b\"]", "[\"a\", \"b\", \"a\"]")),
-            "specs/models/tiny.yaml:15:5: [schedule] no rule of stack 'layers' fits layer 1; expected a rule for every "
+            "specs/models/tiny.yaml:15:5: [schedule] no rule of stack 'layers' fits layer 1; expected a rule "
+            "for every "
             "layer; end the list with {rest: true, ...}");
   EXPECT_EQ(outcome(listed.with("config", "[\"a\", \"b\"]", "[\"a\", \"a\", \"a\"]")), "ok");
 }

@@ -103,14 +103,18 @@ TEST(SpecErrors, Components) {
       {kMlp, "{ op: silu, in: gate, dim: d_ff }", "{ component: mlp, in: gate, active: 2 }",
        "specs/components/library/mlp.yaml:5:3: node 'act' has 'active' without 'copies'; expected copies: "
        "how many stand side by side"},
+      {kMix, "in: [q, k] }", "in: [q, k], window: 4, chunk: 4 }",
+       "specs/components/library/mix.yaml:10:11: node 'scores' has a window and a chunk; expected one of the "
+       "two"},
       {kMix, "in: [q, k] }", "in: [q, k], mask: casual }",
        "specs/components/library/mix.yaml:10:52: mask is 'casual'; expected causal or none; did you mean "
        "'causal'?"},
       {kMix, "kind: key }", "kind: key, window: 4, ratio: 2 }",
        "specs/components/library/mix.yaml:2:33: a cache entry with two growth laws; expected one of window, "
-       "ratio, fixed, or none for per-token growth"},
+       "chunk, ratio, fixed, or none for per-token growth"},
       {kMix, "kind: key }", "kind: key, windw: 4 }",
-       "specs/components/library/mix.yaml:2:55: unknown key 'windw' in a cache entry; expected one of dtype, "
+       "specs/components/library/mix.yaml:2:55: unknown key 'windw' in a cache entry; expected one of chunk, "
+       "dtype, "
        "fixed, "
        "kind, node, ratio, when, window; did you mean 'window'?"},
       {kMix, "entries: [{ node: k, kind: key }, { node: v, kind: value }]", "entries: { node: k, kind: key }",
@@ -169,7 +173,7 @@ TEST(SpecErrors, Models) {
       {kModel, "components:", "componets:",
        "specs/models/tiny.yaml:2:1: unknown key 'componets' in model 'tiny'; expected one of adapter, "
        "buffers, components, dims, drafts, holds, ignores, lists, match, max_context, model, note, optional, "
-       "quant_context, src; did you mean "
+       "phases, quant_context, src; did you mean "
        "'components'?"},
       {kModel, "  d_model: config.hidden\n", "  d_model: {}\n",
        "specs/models/tiny.yaml:7:3: dim 'd_model' has no origin; expected config: KEY, or a formula"},
@@ -249,6 +253,18 @@ TEST(SpecErrors, Models) {
       {kModel, "inputs: [embed]\n", "inputs: [embed]\n    layers: [{ config: kinds, ffn: mlp }]\n",
        "specs/models/tiny.yaml:18:14: a layer rule with config but no equals; expected {config: KEY, equals: "
        "TEXT}"},
+      {kModel, "inputs: [embed]\n",
+       "inputs: [embed]\n    layers: [{ rest: true, optional: true, ffn: mlp }]\n",
+       "specs/models/tiny.yaml:18:14: a layer rule is optional without a list of the config; expected "
+       "optional: "
+       "true beside config and equals; a list of 'listed' may always be absent"},
+      {kModel, "inputs: [embed]\n",
+       "inputs: [embed]\n    layers: [{ config: kinds, equals: a, optional: no, ffn: mlp }]\n",
+       "specs/models/tiny.yaml:18:52: 'optional' is 'no'; expected optional: true"},
+      {kModel, "model:\n", "phases: [decode]\nmodel:\n",
+       "specs/models/tiny.yaml:13:9: 'phases' is not [prefill]; expected phases: [prefill] where decode has "
+       "no "
+       "meaning, or no such key"},
       {kModel, "inputs: [embed]\n", "inputs: [embed]\n    layers: [{ rest: false, ffn: mlp }]\n",
        "specs/models/tiny.yaml:18:22: 'rest' is 'false'; expected rest: true"},
       {kModel, "model:\n", "quant_context: { per_role: { default: none } }\nmodel:\n",
@@ -321,7 +337,7 @@ TEST(SpecErrors, Tables) {
       {"adapters/plain.yaml", "model.layers", "{ to: model.layers }",
        "specs/adapters/plain.yaml:1:18: the rule for 'layers' has no 'path'; expected 'path': a "
        "text\nspecs/adapters/plain.yaml:1:20: unknown key 'to' in the rule for 'layers'; expected one of "
-       "join, path, stacked"},
+       "join, path, stacked, transposed"},
   };
   check(quant, made);
   const Made tables =

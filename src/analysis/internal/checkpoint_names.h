@@ -26,6 +26,7 @@ struct CheckpointPath {
   std::string path;
   std::string join = ".";
   bool stacked = false;
+  bool transposed = false;
   std::vector<std::string> parts;  // modules in its place, each with an equal share of the first axis
 };
 CheckpointPath checkpoint_path(const spec::Adapter* adapter, const std::string& canonical);
