@@ -337,18 +337,18 @@ class Schedule {
 
   void indices(const spec::StackDecl& stack, int64_t layers, const std::vector<const LayerRule*>& rules) {
     std::map<int64_t, std::string> taken;
-    std::set<std::string> read;  // several rules may take parts of one list
+    std::set<std::string> seen;  // several rules may take layers of one list
     for (const LayerRule* rule : rules) {
       std::string full;
       const Json* list = spec::config_value(model_, config_, present_key(*rule), &full);
-      if (!list || !list->is_array() || !read.insert(full).second) continue;
+      if (!list || !list->is_array() || !seen.insert(full).second) continue;
       for (const Json& item : *list) {
         if (!item.is_number_integer()) continue;  // said where the tree is built
         ++out_.checks;
         const int64_t layer = item.get<int64_t>() - rule->first;
         if (layer < 0 || layer >= layers) {
-          fail(rule->at, "config." + full + " lists layer " + std::to_string(layer),
-               "layers " + std::to_string(rule->first) + " to " + std::to_string(layers - 1 + rule->first) +
+          fail(rule->at, "config." + full + " lists layer " + item.dump(),
+               "layers " + std::to_string(rule->first) + " to " + std::to_string(rule->first + layers - 1) +
                    " of stack '" + stack.name + "'");
         } else if (const auto [other, fresh] = taken.emplace(layer, full); !fresh) {
           fail(rule->at,

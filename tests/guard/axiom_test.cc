@@ -142,16 +142,6 @@ TEST(Axiom, AComponentThatPromisesNothingGetsAdvice) {
             "it; expected axioms: how its entries grow, and what caps them\n");
 }
 
-// Every component of the library that keeps something says how it grows.
-TEST(Axiom, TheLibraryPromises) {
-  for (const std::string& name : specs()->component_names()) {
-    const base::Result<const spec::Component*> component = specs()->any_component(name);
-    ASSERT_TRUE(component.ok()) << name;
-    if ((*component)->cache.empty() || !(*component)->variant_of.empty()) continue;
-    EXPECT_FALSE((*component)->axioms.empty()) << name;
-  }
-}
-
 // Over small values of every symbol: what is called proven is true.
 TEST(Axiom, WhatIsProvenIsTrue) {
   const char* const formulas[] = {"a",

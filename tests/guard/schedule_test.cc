@@ -167,6 +167,10 @@ TEST(Schedule, AListHasOneEntryForEachLayer) {
 TEST(Schedule, ListedIndicesAreLayersEachOnce) {
   const std::string rules = "{ listed: some }, { listed: others }, { rest: true }";
   EXPECT_EQ(faults(R"({"some": [0], "others": [1]})", listing(rules)), "");
+  // Several rules may share one list out.
+  EXPECT_EQ(
+      faults(R"({"some": [0, 1]})", listing("{ listed: some, where: \"layer == 0\" }, { listed: some }")),
+      "");
   EXPECT_EQ(
       faults(R"({"some": [0], "others": [2]})", listing(rules)),
       "specs/models/small.yaml:7:116: [schedule] config.others lists layer 2; expected layers 0 to 1 of "
