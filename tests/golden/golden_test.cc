@@ -181,8 +181,9 @@ class Golden : public ::testing::TestWithParam<std::string> {
     const graph::SpecTree& tree = *out.walked().tree;
     const int64_t layer = whole(scope, "layer", -1);
     for (size_t g = 0; g < tree.groups.size(); ++g)
-      if (out.group < 0 && std::ranges::find(tree.groups[g].layers, layer) != tree.groups[g].layers.end())
-        out.group = static_cast<int>(g);
+      if (std::ranges::find(tree.groups[g].layers, layer) != tree.groups[g].layers.end() &&
+          (out.group < 0 || (!tree.groups[out.group].apart.empty() && tree.groups[g].apart.empty())))
+        out.group = static_cast<int>(g);  // the first, one of the main model before one counted apart
     EXPECT_GE(out.group, 0) << "no layer " << layer;
     const Yaml* names = scope.find("nodes");
     const std::string under = text(scope, "under");

@@ -176,7 +176,7 @@ TEST(SpecErrors, Models) {
        "upstream says so; name the file and line that sets it"},
       {kModel, "  d_model: config.hidden\n", "  d_model: { confg: hidden, formula: 8 }\n",
        "specs/models/tiny.yaml:7:14: unknown key 'confg' in dim 'd_model'; expected one of config, default, "
-       "formula, is, length, source, when_null; did you mean 'config'?"},
+       "entries, formula, is, source, unset, when_null; did you mean 'config'?"},
       {kModel, "  d_model: config.hidden\n", "  d_model: [config.hidden]\n",
        "specs/models/tiny.yaml:7:12: dim 'd_model' is a list; expected a map"},
       {kModel, "- { name: norm, op: rmsnorm", "- { op: rmsnorm",
@@ -234,7 +234,7 @@ TEST(SpecErrors, Tables) {
   const Row rows[] = {
       {"dims.yaml", "head_count", "head_cout",
        "specs/dims.yaml:1:10: unknown dim kind 'head_cout'; expected one of head_count, width, whole, "
-       "expert_count, vocab, layer_count, window, count, flag; did you mean 'head_count'?"},
+       "expert_count, vocab, layer_count, window, count, flag, ratio; did you mean 'head_count'?"},
       {"dims.yaml", "[attention]", "[attentions]",
        "specs/dims.yaml:1:10: unknown world 'attentions'; expected one of attention, dense_ffn, expert, "
        "expert_copies, embedding, context; did you mean 'attention'?"},
