@@ -613,8 +613,8 @@ class Verifier {
       std::vector<Combination> fits =
           combinations_for(report_.bill->storage, counting, nullptr, *truth_.recorded_elements);
       if (fits.empty()) {
-        // Exactly one alternative may meet the total, or none is taken; one that needs no optional tensor goes
-        // before those that need some.
+        // Alternatives that meet the total must say the same of what is stored, or none is taken; the first is named.
+        // One that needs no optional tensor goes before those that need some.
         std::vector<std::pair<const spec::CountList*, Combination>> meeting;
         for (const spec::CountList& list : counting.alternatives)
           if (std::vector<Combination> own =
@@ -624,7 +624,10 @@ class Verifier {
         const auto needs = [](const auto& row) { return !row.second.present.empty(); };
         if (std::ranges::any_of(meeting, [&](const auto& row) { return !needs(row); }))
           std::erase_if(meeting, needs);
-        if (meeting.size() == 1) {
+        if (!meeting.empty() && std::ranges::all_of(meeting, [&](const auto& row) {
+              return row.second.present == meeting[0].second.present &&
+                     row.second.dtypes == meeting[0].second.dtypes;
+            })) {
           alternative = meeting[0].first;
           fits = {std::move(meeting[0].second)};
         }
