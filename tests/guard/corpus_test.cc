@@ -473,74 +473,76 @@ TEST(Corpus, ListsWithoutAConfigHoldUnderOneWrittenDown) {
   EXPECT_EQ(lines_of(mamba), "");
   // The trace's 140,226,048 bytes and D, which it does not show: 12 vectors of 1,536 in F32.
   EXPECT_EQ(with_commas(*mamba.bill->find("storage.bytes")->value.integer()), "140,299,776");
-  // Records without a config, under the config that their publisher states: names, shapes and bytes are the record's.
-  struct Stated {
-    const char* name;
-    const char* config;
-    const char* level;
-    const char* verdict;
-    int64_t published;  // bytes
-    const char* why = "";
-  };
+}
 
-  const Stated kStated[] = {
-      {"google--gemma-3-1b-pt",
-       R"({"architectures": ["Gemma3ForCausalLM"], "model_type": "gemma3_text", "hidden_size": 1152,
+// Records without a config, under the config that their publisher states: names, shapes and bytes are the record's.
+struct Stated {
+  const char* name;
+  const char* config;
+  const char* level;
+  const char* verdict;
+  int64_t published;  // bytes
+  const char* why = "";
+};
+
+const Stated kStated[] = {
+    {"google--gemma-3-1b-pt",
+     R"({"architectures": ["Gemma3ForCausalLM"], "model_type": "gemma3_text", "hidden_size": 1152,
          "num_hidden_layers": 26, "num_attention_heads": 4, "num_key_value_heads": 1, "head_dim": 256,
          "intermediate_size": 6912, "vocab_size": 262144, "sliding_window": 512, "sliding_window_pattern": 6,
          "torch_dtype": "float16"})",
-       "count", "agrees", 999885952},
-      // The writer's total is 3,858,240 bytes below what its 44,689 tensors hold; the hub's element total is met.
-      {"zai-org--GLM-4.6.mergekit",
-       R"({"architectures": ["Glm4MoeForCausalLM"], "model_type": "glm4_moe", "hidden_size": 5120,
+     "count", "agrees", 999885952},
+    // The writer's total is 3,858,240 bytes below what its 44,689 tensors hold; the hub's element total is met.
+    {"zai-org--GLM-4.6.mergekit",
+     R"({"architectures": ["Glm4MoeForCausalLM"], "model_type": "glm4_moe", "hidden_size": 5120,
          "num_hidden_layers": 92, "num_attention_heads": 96, "num_key_value_heads": 8, "head_dim": 128,
          "intermediate_size": 12288, "moe_intermediate_size": 1536, "n_routed_experts": 160,
          "n_shared_experts": 1, "num_experts_per_tok": 8, "first_k_dense_replace": 3, "use_qk_norm": true,
          "attention_bias": true, "partial_rotary_factor": 0.5, "num_nextn_predict_layers": 1,
          "vocab_size": 151552, "tie_word_embeddings": false, "torch_dtype": "bfloat16"})",
-       "index", "wrong", 713567968192, "713,571,826,432 by the spec, 3,858,240 more"},
-      {"baidu--ERNIE-4.5-21B-A3B.paddle-internal",
-       R"({"architectures": ["ErnieForCausalLM"], "hidden_size": 2560, "num_hidden_layers": 28,
+     "index", "wrong", 713567968192, "713,571,826,432 by the spec, 3,858,240 more"},
+    {"baidu--ERNIE-4.5-21B-A3B.paddle-internal",
+     R"({"architectures": ["ErnieForCausalLM"], "hidden_size": 2560, "num_hidden_layers": 28,
          "num_attention_heads": 20, "num_key_value_heads": 4, "head_dim": 128, "intermediate_size": 12288,
          "moe_intermediate_size": 1536, "moe_num_experts": 64, "moe_k": 6, "moe_num_shared_experts": 2,
          "moe_layer_start_index": 1, "use_bias": false, "vocab_size": 103424, "tie_word_embeddings": true,
          "torch_dtype": "bfloat16"})",
-       "header", "verified", 43650875776},
-      {"baidu--ERNIE-4.5-300B-A47B.paddle-internal",
-       R"({"architectures": ["ErnieForCausalLM"], "hidden_size": 8192, "num_hidden_layers": 54,
+     "header", "verified", 43650875776},
+    {"baidu--ERNIE-4.5-300B-A47B.paddle-internal",
+     R"({"architectures": ["ErnieForCausalLM"], "hidden_size": 8192, "num_hidden_layers": 54,
          "num_attention_heads": 64, "num_key_value_heads": 8, "head_dim": 128, "intermediate_size": 28672,
          "moe_intermediate_size": 3584, "moe_num_experts": 64, "moe_k": 8, "moe_num_shared_experts": 0,
          "moe_layer_start_index": 3, "use_bias": false, "vocab_size": 103424, "tie_word_embeddings": false,
          "torch_dtype": "bfloat16"})",
-       "header", "verified", 598968326528},
-  };
+     "header", "verified", 598968326528},
+};
 
-  TEST(Corpus, RecordsWithoutAConfigReconcileUnderTheStatedOne) {
-    for (const Stated& row : kStated) {
-      SCOPED_TRACE(row.name);
-      truth::Truth truth = snapshot(row.name);
-      truth.config = json(row.config);
-      const Report report = verify_all(specs(), truth);
-      EXPECT_EQ(truth::level_name(report.level), row.level);
-      EXPECT_EQ(verdict_name(report.verdict), row.verdict) << lines_of(report) << remarks_of(report);
-      EXPECT_NE(lines_of(report).find(row.why), std::string::npos) << lines_of(report);
-      EXPECT_FALSE(report.comparisons.empty()) << remarks_of(report);
-      if (report.comparisons.empty()) continue;
-      EXPECT_EQ(with_commas(report.comparisons[0].published), with_commas(row.published));
-    }
+TEST(Corpus, RecordsWithoutAConfigReconcileUnderTheStatedOne) {
+  for (const Stated& row : kStated) {
+    SCOPED_TRACE(row.name);
+    truth::Truth truth = snapshot(row.name);
+    truth.config = json(row.config);
+    const Report report = verify_all(specs(), truth);
+    EXPECT_EQ(truth::level_name(report.level), row.level);
+    EXPECT_EQ(verdict_name(report.verdict), row.verdict) << lines_of(report) << remarks_of(report);
+    EXPECT_NE(lines_of(report).find(row.why), std::string::npos) << lines_of(report);
+    EXPECT_FALSE(report.comparisons.empty()) << remarks_of(report);
+    if (report.comparisons.empty()) continue;
+    EXPECT_EQ(with_commas(report.comparisons[0].published), with_commas(row.published));
   }
+}
 
-  // A re-export whose config names the architecture but lacks what makes it latent attention.
-  TEST(Corpus, ConfigWithoutALatentIsRefusedAtTheDim) {
-    const Report report = report_of("grouped", snapshot("moonshotai--Kimi-K2.bf16-grouped"));
-    EXPECT_EQ(verdict_name(report.verdict), "not verifiable");
-    EXPECT_EQ(report.guards.size(), 0u);
-    EXPECT_EQ(lines_of(report).find("specs/models/deepseek_v3.yaml:18:3: [load] config.json has no "
-                                    "'kv_lora_rank', which dim 'd_kv_lora' reads; expected the key under the "
-                                    "top level"),
-              0u)
-        << lines_of(report);
-  }
+// A re-export whose config names the architecture but lacks what makes it latent attention.
+TEST(Corpus, ConfigWithoutALatentIsRefusedAtTheDim) {
+  const Report report = report_of("grouped", snapshot("moonshotai--Kimi-K2.bf16-grouped"));
+  EXPECT_EQ(verdict_name(report.verdict), "not verifiable");
+  EXPECT_EQ(report.guards.size(), 0u);
+  EXPECT_EQ(lines_of(report).find("specs/models/deepseek_v3.yaml:18:3: [load] config.json has no "
+                                  "'kv_lora_rank', which dim 'd_kv_lora' reads; expected the key under the "
+                                  "top level"),
+            0u)
+      << lines_of(report);
+}
 
 }  // namespace
 }  // namespace archlight::guard::testing
