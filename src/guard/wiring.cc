@@ -107,7 +107,7 @@ class Wiring : private internal::Flow {
     };
     add(score);
     for (size_t i = 0; i < out.size(); ++i)
-      if (is_score(out[i])) add(out[i]);
+      if (!joins_context(out[i])) add(out[i]);
     return out;
   }
   // Whether a softmax stands between a score and this value.
