@@ -1,7 +1,9 @@
 // graph_view.h: a spec tree as a drawing: which boxes are open, which edges run between what is visible.
 //
 // A closed box stands for all that is in it; an edge carries the shape of the tensor that flows along it, in
-// the tree's own binding. Text, DOT and JSON print this one view.
+// the tree's own binding, and the name of the stream that it is read from. Groups of one kind, which see different
+// values of streams, are one box: an axis that differs among them reads lowest..highest. Text, DOT and JSON print this
+// one view.
 #pragma once
 
 #include <memory>
@@ -14,19 +16,21 @@
 namespace archlight::cli {
 
 struct ViewBox {
-  std::string id;      // "layers.ffn_moe.self_attn"
-  std::string label;   // "self_attn"
-  std::string detail;  // "mla_attention", "op linear 7168 -> 1536", "x 58"
-  std::string kind;    // "op", "call", "group"
-  std::string cache;   // what decode keeps of it
-  int parent = -1;     // the open box around it
-  uint32_t order = 0;  // its first op in walking order
+  std::string id;                 // "layers.ffn_moe.self_attn"
+  std::string label;              // "self_attn"
+  std::string detail;             // "mla_attention", "op linear 7168 -> 1536", "x 58"
+  std::string kind;               // "op", "call", "group"
+  std::string cache;              // what decode keeps of it
+  std::vector<std::string> sees;  // of a group: "2 of 'block_residual': layers 13-24"
+  int parent = -1;                // the open box around it
+  uint32_t order = 0;             // its first op in walking order
   bool open = false;
 };
 
 struct ViewEdge {
   int from = -1, to = -1;  // boxes
   std::string shape;
+  std::string stream;  // empty for a plain edge
 };
 
 struct GraphView {

@@ -44,13 +44,30 @@ void print_text(const Session& session, std::ostream& out) {
   if (report.bill) {
     const analysis::Bill& bill = *report.bill;
     std::vector<std::string> stacks;
-    for (const graph::Group& group : bill.prefill->tree->groups)
-      stacks.push_back(fmt::format("{} x {}", group.layers.size(),
-                                   group.label.empty() || group.label == group.stack
+    const graph::SpecTree& tree = *bill.prefill->tree;
+    for (const graph::Group& group : tree.groups) {
+      size_t layers = 0;
+      const graph::Group* first = nullptr;  // the kind's groups are one line
+      for (const graph::Group& other : tree.groups)
+        if (other.kind == group.kind) {
+          layers += other.layers.size();
+          if (!first) first = &other;
+        }
+      if (first != &group) continue;
+      stacks.push_back(fmt::format("{} x {}", layers,
+                                   group.kind_label.empty() || group.kind_label == group.stack
                                        ? group.stack
-                                       : group.stack + " (" + group.label + ")") +
+                                       : group.stack + " (" + group.kind_label + ")") +
                        (group.apart.empty() ? "" : ", apart"));
+    }
     out << "  layers    " << join(stacks, "; ") << "\n";
+    for (const graph::History& history : graph::histories(tree)) {
+      std::vector<std::string> lengths;
+      for (const auto& [count, layers] : history.layers)
+        lengths.push_back(fmt::format("{} in {}", count, graph::layers_text(layers)));
+      out << "  stream    " << tree.streams[static_cast<size_t>(history.stream)].name
+          << ", values that layers of " << history.stack << " see: " << join(lengths, "; ") << "\n";
+    }
     out << "  storage   " << base::dtype_name(bill.storage.plain_dtype) << " ("
         << bill.storage.plain_dtype_origin << ")";
     std::vector<std::string> schemes;
@@ -123,6 +140,27 @@ Json inspect_json(const Session& session) {
     quantities[quantity.key] = {{quantity.unit, json_value(*quantity.value.constant())},
                                 {"title", quantity.title}};
   out["quantities"] = std::move(quantities);
+  const graph::SpecTree& tree = *bill.prefill->tree;
+  Json streams = Json::array();
+  for (const graph::Stream& stream : tree.streams) {
+    if (stream.kind == spec::StreamDecl::Kind::kCarried) continue;
+    Json row = {
+        {"name", stream.name}, {"stack", stream.stack}, {"src", stream.src}, {"values", Json::array()}};
+    for (const graph::Stream::Value& value : stream.values)
+      row["values"].push_back({{"layer", value.layer}, {"node", tree.nodes[value.node].path}});
+    streams.push_back(std::move(row));
+  }
+  if (!streams.empty()) out["streams"] = std::move(streams);
+  Json histories = Json::array();
+  for (const graph::History& history : graph::histories(tree)) {
+    Json row = {{"stream", tree.streams[static_cast<size_t>(history.stream)].name},
+                {"stack", history.stack},
+                {"lengths", Json::array()}};
+    for (const auto& [count, layers] : history.layers)
+      row["lengths"].push_back({{"values", count}, {"layers", layers}});
+    histories.push_back(std::move(row));
+  }
+  if (!histories.empty()) out["histories"] = std::move(histories);
   out["groups"] = Json::array();
   for (const graph::Group& group : bill.prefill->tree->groups) {
     Json row = {{"stack", group.stack},
@@ -130,6 +168,7 @@ Json inspect_json(const Session& session) {
                 {"apart", group.apart},
                 {"layers", group.layers.size()},
                 {"first_layer", group.layers.front()}};
+    if (group.kind_label != group.label) row["one_of"] = group.kind_label;
     for (const spec::BoundDim& dim : group.dims) row["dims"][dim.name] = json_value(dim.value);
     out["groups"].push_back(std::move(row));
   }

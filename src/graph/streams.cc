@@ -503,3 +503,34 @@ void Streams::finish() {
 }
 
 }  // namespace archlight::graph::internal
+
+namespace archlight::graph {
+
+std::vector<History> histories(const SpecTree& tree) {
+  std::vector<History> out;
+  for (const Group& group : tree.groups)
+    for (const Group::Sees& sees : group.sees) {
+      if (tree.streams[static_cast<size_t>(sees.stream)].kind != spec::StreamDecl::Kind::kAppended) continue;
+      auto row = std::ranges::find_if(out, [&](const History& known) {
+        return known.stream == sees.stream && known.stack == group.stack;
+      });
+      if (row == out.end()) {
+        out.push_back({sees.stream, group.stack, {}});
+        row = out.end() - 1;
+      }
+      auto length =
+          std::ranges::find(row->layers, sees.count, &std::pair<size_t, std::vector<int64_t>>::first);
+      if (length == row->layers.end()) {
+        row->layers.emplace_back(sees.count, std::vector<int64_t>());
+        length = row->layers.end() - 1;
+      }
+      length->second.insert(length->second.end(), group.layers.begin(), group.layers.end());
+    }
+  for (History& row : out) {
+    std::ranges::sort(row.layers, {}, &std::pair<size_t, std::vector<int64_t>>::first);
+    for (auto& [count, layers] : row.layers) std::ranges::sort(layers);
+  }
+  return out;
+}
+
+}  // namespace archlight::graph

@@ -167,6 +167,16 @@ struct SpecTree {
 // Layers as ranges: "0-2, 5, 9-11"; of more than 12 ranges the first ones and how many layers follow.
 std::string layers_text(std::span<const int64_t> layers);
 
+// Which layers see how many values of a stream, over the groups of one reading stack: what one declaration comes to.
+struct History {
+  int stream = -1;
+  std::string stack;  // whose layers read
+  std::vector<std::pair<size_t, std::vector<int64_t>>>
+      layers;  // by how many, ascending; as checkpoints count
+};
+// Of streams that layers read one by one, as far as they go, or joined; those that all layers see alike included.
+std::vector<History> histories(const SpecTree& tree);
+
 base::Result<SpecTree> build_tree(const spec::Library& library, const spec::Binding& binding, Phase phase);
 
 }  // namespace archlight::graph

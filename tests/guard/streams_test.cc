@@ -78,9 +78,13 @@ TEST(StreamGuards, LayerTypes) {
               "sliding_attention", "sliding_attention", ")" +
            last + "\"]}";
   };
-  EXPECT_EQ(faults_of(shared(), types("sliding_attention")), "");
+  Files files = shared();
+  files["config_keys.yaml"] =
+      "keys:\n  - { keys: [layer_types], is: schedule, fact: layer_kinds, meaning: kinds,\n"
+      "      values: { sliding_attention: window, full_attention: whole } }\n";
+  EXPECT_EQ(faults_of(files, types("sliding_attention")), "");
   EXPECT_EQ(
-      faults_of(shared(), types("full_attention")),
+      faults_of(files, types("full_attention")),
       "specs/components/library/block.yaml:1:1: [structural] layer 3 of stack 'layers' keeps a window; "
       "expected "
       "the whole context, since config.layer_types says full_attention; let a layer rule follow that list\n");

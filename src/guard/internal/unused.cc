@@ -75,10 +75,14 @@ class Unused {
   void stack(const spec::StackDecl& decl) {
     name(decl.repeat);
     name(decl.first_index);
-    asked_.insert(decl.block.empty() ? "block" : decl.block);
+    asked_.insert(!decl.block.empty() ? decl.block : model_.component_of(decl.name) ? decl.name : "block");
     if (!decl.block.empty() && !model_.component_of(decl.block)) reach(decl.block, decl.at);
-    for (const spec::StreamDecl& stream : decl.streams)
+    for (const spec::StreamDecl& stream : decl.streams) {
       for (const expr::Formula& axis : stream.shape) name(axis);
+      for (const expr::Formula& layer : stream.listed) name(layer);
+      name(stream.every);
+      name(stream.when);
+    }
     per_layer(decl.per_layer);
     for (const spec::LayerRule& rule : decl.layers) {
       per_layer(rule.per_layer);
