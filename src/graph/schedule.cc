@@ -310,10 +310,13 @@ expr::Formula count_of_rule(const spec::StackDecl& stack, int rule, int64_t size
     const expr::Formula formula = named(text, stack.at);
     if (agrees(formula)) return formula;
   }
+  std::string list;  // where the config has it
+  for (size_t k = 0; k < own.config_keys.size() && list.empty(); ++k)
+    spec::config_value(*structural.binding().model, *structural.binding().config, own.config_keys[k], &list);
   return count_of_layers(
       stack, size, label,
       own.kind == spec::LayerRule::Kind::kConfigEquals
-          ? "config." + own.config_keys[0] + ", its entries '" + own.equals[0] + "'"
+          ? "config." + list + ", its entries '" + own.equals[0] + "'"
           : "layers of stack '" + stack.name + "' that follow its rule " + std::to_string(rule + 1),
       derived_counts);
 }

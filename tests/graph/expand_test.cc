@@ -63,7 +63,7 @@ TEST(Schedules, EveryKindOfRule) {
       "a[0 2]*n_layers_a | b[1 3 4 5]*n_layers_b");
   EXPECT_EQ(groups_of(scheduled("[{ config: kinds, equals: 4, ffn: relu }, { rest: true, ffn: mlp }]",
                                 ", \"kinds\": [4, 0, 4, 0, 0, 0]")),
-            "4[0 2]*n_layers_4 | mlp[1 3 4 5]*n_layers_mlp");
+            "relu[0 2]*n_layers_relu | mlp[1 3 4 5]*n_layers_mlp");
 }
 
 TEST(Schedules, EdgeCases) {

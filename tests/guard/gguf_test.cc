@@ -3,6 +3,7 @@
 #include "spec/gguf.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -69,7 +70,8 @@ base::Result<spec::GgufConfig> config_of(const truth::Truth& file) {
 }
 
 base::Result<truth::Truth> opened(const GgufBytes& bytes) {
-  const std::string folder = ::testing::TempDir() + "archlight_gguf_guard";
+  const std::string folder =
+      ::testing::TempDir() + "archlight_gguf_guard_" + std::to_string(getpid());
   std::filesystem::create_directories(folder);
   EXPECT_TRUE(base::write_file(folder + "/m.gguf", bytes.file()).empty());
   base::Result<truth::Truth> out = truth::open_truth(folder + "/m.gguf");

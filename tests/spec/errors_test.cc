@@ -75,7 +75,7 @@ TEST(SpecErrors, Components) {
       {kMlp, "{ op: silu, in: gate", "{ op: silu, inn: gate",
        "specs/components/library/mlp.yaml:5:22: unknown key 'inn' in node 'act'; expected one of active, "
        "apart, "
-       "bias, component, copies, dim, dims, in, mask, op, path, phase, ratio, role, slot, split, src, "
+       "bias, chunk, component, copies, dim, dims, in, mask, op, path, phase, ratio, role, slot, split, src, "
        "tied_to, "
        "tied_when, weight_axes, weight_of, when, window; did you mean 'in'?"},
       {kMlp, "{ op: silu, in: gate, dim: d_ff }", "silu",
@@ -182,7 +182,7 @@ TEST(SpecErrors, Models) {
        "upstream says so; name the file and line that sets it"},
       {kModel, "  d_model: config.hidden\n", "  d_model: { confg: hidden, formula: 8 }\n",
        "specs/models/tiny.yaml:7:14: unknown key 'confg' in dim 'd_model'; expected one of config, default, "
-       "formula, is, length, source, unset, when_null; did you mean 'config'?"},
+       "entries, formula, is, source, unset, when_null; did you mean 'config'?"},
       {kModel, "  d_model: config.hidden\n", "  d_model: [config.hidden]\n",
        "specs/models/tiny.yaml:7:12: dim 'd_model' is a list; expected a map"},
       {kModel, "- { name: norm, op: rmsnorm", "- { op: rmsnorm",
@@ -410,12 +410,12 @@ TEST(SpecErrors, AllOfThem) {
                   .with(kMlp, "role: ffn_dense\n", "")),
       "specs/components/library/mlp.yaml:1:1: component 'mlp' has no 'role'; expected 'role': a "
       "text\nspecs/components/library/mlp.yaml:4:22: unknown key 'inn' in node 'act'; expected one of "
-      "active, apart, bias, component, copies, dim, dims, in, mask, op, path, phase, ratio, role, slot, "
+      "active, apart, bias, chunk, component, copies, dim, dims, in, mask, op, path, phase, ratio, role, slot, "
       "split, src, "
       "tied_to, "
       "tied_when, weight_axes, weight_of, when, window; did you mean "
       "'in'?\nspecs/components/library/mlp.yaml:4:33: unknown key 'dimm' in node 'act'; expected one of "
-      "active, apart, bias, component, copies, dim, dims, in, mask, op, path, phase, ratio, role, slot, "
+      "active, apart, bias, chunk, component, copies, dim, dims, in, mask, op, path, phase, ratio, role, slot, "
       "split, src, "
       "tied_to, "
       "tied_when, weight_axes, weight_of, when, window; did you mean 'dims'?");

@@ -2,6 +2,7 @@
 #include "truth/gguf.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -215,7 +216,7 @@ TEST(Gguf, NamesOfASet) {
 class GgufFolder : public ::testing::Test {
  protected:
   void SetUp() override {
-    folder_ = ::testing::TempDir() + "archlight_gguf";
+    folder_ = ::testing::TempDir() + "archlight_gguf_" + std::to_string(getpid());
     std::filesystem::remove_all(folder_);
     std::filesystem::create_directories(folder_);
   }
