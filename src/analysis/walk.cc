@@ -327,8 +327,11 @@ class Walker {
     }
 
     // Work.
-    if (!count_pairs(id, node, letters)) return;
-    if (pairs_[id]) letters.values.emplace_back("pairs", *pairs_[id]);
+    std::optional<Expr> pairs;
+    if (!count_pairs(node, letters, pairs)) return;
+    if (pairs) letters.values.emplace_back("pairs", *pairs);
+    // A weighted sum ends them: what is computed from it is of tokens again.
+    if (!spec::meets_context(op) || spec::is_score(op)) pairs_[id] = pairs;
     out_.flops[id] = node.done ? pool.constant(0) : instantiate(op.flops, node.scope, &letters);
     if (report_error(out_.flops[id], node, "the flops")) return;
     if (!op.reads.empty()) {
@@ -350,18 +353,17 @@ class Walker {
 
   // The (query, key) pairs that a node works on: a score makes them from its mask; ops behind it work on the same,
   // joined scores on both.
-  bool count_pairs(NodeId id, const graph::Node& node, const Letters& letters) {
+  bool count_pairs(const graph::Node& node, const Letters& letters, std::optional<Expr>& pairs) {
     expr::ExprPool& pool = *out_.pool;
     const spec::Op& op = *node.op;
     if (!spec::meets_context(op)) {
       const bool joins = op.kind == spec::ShapeKind::kAxisConcat;
       if (!joins && op.kind != spec::ShapeKind::kPreserve && !spec::works_on_pairs(op)) return true;
       for (size_t i = 0; i < (joins ? node.in.size() : 1); ++i)
-        if (const std::optional<Expr>& of = pairs_[node.in[i]])
-          pairs_[id] = pairs_[id] ? *pairs_[id] + *of : *of;
-      if (pairs_[id] || !spec::works_on_pairs(op)) return true;
-    } else if (pairs_[node.in[0]]) {
-      pairs_[id] = pairs_[node.in[0]];  // a weighted sum
+        if (const std::optional<Expr>& of = pairs_[node.in[i]]) pairs = pairs ? *pairs + *of : *of;
+      if (pairs || !spec::works_on_pairs(op)) return true;
+    } else if (!spec::is_score(op) && pairs_[node.in[0]]) {
+      pairs = pairs_[node.in[0]];  // a weighted sum
       return true;
     }
     const Expr *s = letters.find("s"), *t = letters.find("t"), *chosen = letters.find("k");
@@ -383,9 +385,9 @@ class Walker {
         !at_least_one(ratio, "one entry for ", "at least 1"))
       return false;
     if (!s || !t) return true;
-    pairs_[id] = ratio || most
-                     ? entry_pairs(pool, *s, ratio ? out_.s_ctx : *t, ratio.value_or(pool.constant(1)), most)
-                     : attention_pairs(pool, *s, *t, node.decl->mask == "causal", window, chunk);
+    pairs = ratio || most
+                ? entry_pairs(pool, *s, ratio ? out_.s_ctx : *t, ratio.value_or(pool.constant(1)), most)
+                : attention_pairs(pool, *s, *t, node.decl->mask == "causal", window, chunk);
     return true;
   }
 
@@ -599,7 +601,7 @@ class Walker {
   Names globals_;
   std::vector<Names> scopes_;
   std::vector<std::pair<Expr, Expr>> call_instances_;
-  std::vector<std::optional<Expr>> pairs_;        // by node
+  std::vector<std::optional<Expr>> pairs_;        // by node, of scores and what is computed on them
   std::set<std::pair<int, std::string>> stored_;  // group; path and name of each parameter
   Faults faults_;
 };
