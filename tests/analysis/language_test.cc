@@ -305,7 +305,7 @@ TEST(Language, ListsOfTheConfig) {
             "key under the top level");
   EXPECT_EQ(outcome(made.with(kModel, "{ config: marks, entries: true }", "{ config: words, entries: true }")),
             "specs/models/tiny.yaml:11:3: config.words is 32, whose entries dim 'n_layers' counts; expected a "
-            "list, or a text with one character per entry");
+            "list or a map, or a text with one character per entry");
 }
 
 TEST(Language, PhaseFaults) {
