@@ -220,7 +220,8 @@ TEST(GraphErrors, Stacks) {
       {kModel, "inputs: [embed]\n",
        "inputs: [embed]\n    layers: [{ config: heads, equals: a, optional: true, ffn: mlp }, { rest: true "
        "}]\n",
-       "specs/models/tiny.yaml:18:14: [schedule] config.json has no list 'heads'; expected a list with one entry per "
+       "specs/models/tiny.yaml:18:14: [schedule] config.json has no list 'heads'; expected a list with one "
+       "entry per "
        "layer"},
       {kModel, "inputs: [embed]\n", "inputs: [embed]\n    layers: [{ config: heads, equals: a, ffn: mlp }]\n",
        "specs/models/tiny.yaml:18:14: [schedule] config.json has no list 'heads'; expected a list with one "
