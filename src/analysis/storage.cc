@@ -304,7 +304,8 @@ class Storer {
     if (!part.base_axes.empty()) part.base_axes[0] = part.base_axes[0] / analysis_.pool->constant(parts);
     part.base_elements = part.base_elements / analysis_.pool->constant(parts);
     for (const std::string& path : named.parts)
-      add_module(part, {path, named.join, named.stacked, named.transposed, {}}, placed, static_cast<int>(parts));
+      add_module(part, {path, named.join, named.stacked, named.transposed, {}}, placed,
+                 static_cast<int>(parts));
   }
 
   // What one weight's module is stored as, wherever its copies stand.

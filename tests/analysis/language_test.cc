@@ -303,9 +303,10 @@ TEST(Language, ListsOfTheConfig) {
             "specs/models/tiny.yaml:10:3: config.json has no 'widths.inner.2', which dim 'd_ff' reads; "
             "expected the "
             "key under the top level");
-  EXPECT_EQ(outcome(made.with(kModel, "{ config: marks, entries: true }", "{ config: words, entries: true }")),
-            "specs/models/tiny.yaml:11:3: config.words is 32, whose entries dim 'n_layers' counts; expected a "
-            "list or a map, or a text with one character per entry");
+  EXPECT_EQ(
+      outcome(made.with(kModel, "{ config: marks, entries: true }", "{ config: words, entries: true }")),
+      "specs/models/tiny.yaml:11:3: config.words is 32, whose entries dim 'n_layers' counts; expected a "
+      "list or a map, or a text with one character per entry");
 }
 
 TEST(Language, PhaseFaults) {

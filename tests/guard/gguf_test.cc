@@ -70,8 +70,7 @@ base::Result<spec::GgufConfig> config_of(const truth::Truth& file) {
 }
 
 base::Result<truth::Truth> opened(const GgufBytes& bytes) {
-  const std::string folder =
-      ::testing::TempDir() + "archlight_gguf_guard_" + std::to_string(getpid());
+  const std::string folder = ::testing::TempDir() + "archlight_gguf_guard_" + std::to_string(getpid());
   std::filesystem::create_directories(folder);
   EXPECT_TRUE(base::write_file(folder + "/m.gguf", bytes.file()).empty());
   base::Result<truth::Truth> out = truth::open_truth(folder + "/m.gguf");

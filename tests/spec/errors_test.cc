@@ -410,12 +410,14 @@ TEST(SpecErrors, AllOfThem) {
                   .with(kMlp, "role: ffn_dense\n", "")),
       "specs/components/library/mlp.yaml:1:1: component 'mlp' has no 'role'; expected 'role': a "
       "text\nspecs/components/library/mlp.yaml:4:22: unknown key 'inn' in node 'act'; expected one of "
-      "active, apart, bias, chunk, component, copies, dim, dims, in, mask, op, path, phase, ratio, role, slot, "
+      "active, apart, bias, chunk, component, copies, dim, dims, in, mask, op, path, phase, ratio, role, "
+      "slot, "
       "split, src, "
       "tied_to, "
       "tied_when, weight_axes, weight_of, when, window; did you mean "
       "'in'?\nspecs/components/library/mlp.yaml:4:33: unknown key 'dimm' in node 'act'; expected one of "
-      "active, apart, bias, chunk, component, copies, dim, dims, in, mask, op, path, phase, ratio, role, slot, "
+      "active, apart, bias, chunk, component, copies, dim, dims, in, mask, op, path, phase, ratio, role, "
+      "slot, "
       "split, src, "
       "tied_to, "
       "tied_when, weight_axes, weight_of, when, window; did you mean 'dims'?");

@@ -134,7 +134,8 @@ TEST_F(HubErrors, NoSafetensors) {
   TempFolder fresh;
   options.cache = fresh.path();
   EXPECT_EQ(fault(),
-            "HUB/org/model: [not_verifiable] the repository has 4 GGUF models, first 'a.gguf'; expected one of them; "
+            "HUB/org/model: [not_verifiable] the repository has 4 GGUF models, first 'a.gguf'; expected one "
+            "of them; "
             "name it: org/model/a.gguf");
   hub.commits[kCommitA] = {{"config.json", "{}"}};
   TempFolder fresher;

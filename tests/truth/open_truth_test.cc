@@ -58,7 +58,8 @@ TEST(OpenTruth, NotVerifiableHere) {
 
 TEST(OpenTruth, AWrongArgument) {
   EXPECT_EQ(error_of(""),
-            "<argument>: an empty MODEL; expected a hub id (org/name), a folder, a .safetensors or .gguf file, or a "
+            "<argument>: an empty MODEL; expected a hub id (org/name), a folder, a .safetensors or .gguf "
+            "file, or a "
             "snapshot");
   EXPECT_EQ(error_of("Qwen--Qwen3-8b"),
             "Qwen--Qwen3-8b: no such file, folder or snapshot; expected a hub id (org/name), a folder, a "
