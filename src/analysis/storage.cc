@@ -659,7 +659,10 @@ class Storer {
       for (const std::string& key : {row.key, row.key_or})
         if (!value) {
           value = declared_number(format.numbers, key);
-          if (value) origin = out_.declared_origin + "." + key;
+          if (value && declared_number(binding_.quant_declaration, key) == value)
+            origin = out_.declared_origin + "." + key;
+          else if (value)
+            origin = out_.declared_origin + ", what it says of these modules: " + key;
         }
       if (!value && row.has_fallback) {
         value = row.fallback;

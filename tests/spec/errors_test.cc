@@ -337,7 +337,7 @@ TEST(SpecErrors, Tables) {
       {"adapters/plain.yaml", "model.layers", "{ to: model.layers }",
        "specs/adapters/plain.yaml:1:18: the rule for 'layers' has no 'path'; expected 'path': a "
        "text\nspecs/adapters/plain.yaml:1:20: unknown key 'to' in the rule for 'layers'; expected one of "
-       "join, path, stacked, transposed"},
+       "join, parts, path, stacked, transposed"},
   };
   check(quant, made);
   const Made tables =
