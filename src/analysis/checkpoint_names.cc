@@ -47,14 +47,14 @@ std::string with_indices(const std::string& pattern, const std::vector<int64_t>&
 }
 
 CheckpointPath checkpoint_path(const spec::Adapter* adapter, const std::string& canonical) {
-  if (!adapter) return {canonical, ".", false, {}};
+  if (!adapter) return {canonical, ".", false, false, {}};
   const std::vector<std::string> parts = split_path(canonical);
   const spec::AdapterRule* best = nullptr;
   for (const spec::AdapterRule& rule : adapter->rules)
     if (rule.from.size() <= parts.size() && std::equal(rule.from.begin(), rule.from.end(), parts.begin()) &&
         (!best || rule.from.size() > best->from.size()))
       best = &rule;
-  if (!best) return {canonical, ".", false, {}};
+  if (!best) return {canonical, ".", false, false, {}};
   std::vector<std::string> to = best->to;
   to.insert(to.end(), parts.begin() + static_cast<ptrdiff_t>(best->from.size()), parts.end());
   CheckpointPath out{join_path(to), best->join, best->stacked, best->transposed, {}};

@@ -22,7 +22,6 @@ using internal::Declaration;
 using internal::DeclaredFormat;
 using internal::IgnoreList;
 using internal::path_matches;
-using internal::split_path;
 using internal::with_indices;
 
 constexpr int64_t kMaxStored = 5'000'000;

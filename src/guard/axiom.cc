@@ -86,6 +86,7 @@ class Promises {
       case Growth::kPerToken:
         return context;
       case Growth::kWindow:
+      case Growth::kChunk:  // at most one chunk
         return pool_.min(context, entry.amount);
       case Growth::kRatio:
         return pool_.floor_div(context, entry.amount);

@@ -154,9 +154,7 @@ class Finder {
       if (!parts.empty()) alike[parts].push_back(values);
     }
     std::map<SeenFormat, std::vector<std::vector<int64_t>>> found;
-    size_t total = 0;
     for (const auto& [parts, instances] : alike) {
-      total += instances.size();
       std::vector<std::vector<int64_t>> differing;
       for (const std::vector<int64_t>& values : instances)
         if (!as_declared(m, values, parts)) differing.push_back(values);

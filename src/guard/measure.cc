@@ -180,7 +180,7 @@ class Measurer {
         if (bill == base.bill) continue;
         if (!out.changed) {
           out.changed = true;
-          out.first = {mutant.file, mutant.what, {}, {}, {}, evidence.name};
+          out.first = {mutant.file, mutant.what, {}, {}, {}, evidence.name, {}};
           for (const auto& [key, value] : base.bill) {
             const auto now = bill.find(key);
             if (now != bill.end() && now->second == value) continue;

@@ -395,15 +395,18 @@ class Maker {
         add("other path of " + which,
             [&](Yaml& root) { set(buffer(root), "path", own.find("path")->text + "_x"); });
         add("dtype of " + which, [&](Yaml& root) { set(buffer(root), "dtype", "F64"); });
-        formula(which + ".shape", own.find("shape")->items[0].text,
-                [&](Yaml& root) -> Yaml& { return find(buffer(root), "shape")->items[0]; });
+        if (const Yaml* shape = own.find("shape"); shape && !shape->items.empty())
+          formula(which + ".shape", shape->items[0].text,
+                  [&](Yaml& root) -> Yaml& { return find(buffer(root), "shape")->items[0]; });
       }
     add("other architectures",
         [&](Yaml& root) { set(*find(root, "match"), "architectures", "OtherForCausalLM"); });
   }
 
   void dims() {
-    const Yaml& dims = *root_.find("dims");
+    const Yaml* stated = root_.find("dims");
+    if (!stated) return;
+    const Yaml& dims = *stated;
     const auto at = [](Yaml& root, const std::string& key) -> Yaml& {
       return *find(*find(root, "dims"), key);
     };
@@ -457,7 +460,7 @@ class Maker {
         const auto choice = [&](Yaml& root) -> Yaml& { return *find(*find(at(root), "per_role"), row.key); };
         add("drop choice for " + row.key, [&](Yaml& root) { erase(*find(at(root), "per_role"), row.key); });
         for (const char* method : {"none", "declared", "fp8_block", "mxfp4"})
-          if (row.value.find("method")->text != method)
+          if (const Yaml* own = row.value.find("method"); own && own->text != method)
             add("method of " + row.key + " to " + method,
                 [&](Yaml& root) { set(choice(root), "method", method); });
         if (row.value.find("group_size"))
@@ -468,23 +471,24 @@ class Maker {
         const auto row = [&](Yaml& root) -> Yaml& { return find(at(root), "override")->items[o]; };
         add("drop override", [&](Yaml& root) { erase(at(root), "override"); });
         add("override dtype", [&](Yaml& root) { set(row(root), "dtype", "BF16"); });
-        add("override nodes", [&](Yaml& root) {
-          set(row(root), "nodes", overrides->items[o].find("nodes")->items[0].text + "_x");
-        });
+        if (const Yaml* nodes = overrides->items[o].find("nodes"); nodes && !nodes->items.empty())
+          add("override nodes", [&](Yaml& root) { set(row(root), "nodes", nodes->items[0].text + "_x"); });
       }
   }
 
   void adapter() {
     if (root_.find("extends")) add("drop extends", [&](Yaml& root) { erase(root, "extends"); });
-    for (const YamlEntry& rule : root_.find("paths")->entries) {
+    const Yaml* paths = root_.find("paths");
+    if (!paths) return;
+    for (const YamlEntry& rule : paths->entries) {
       const auto at = [&](Yaml& root) -> Yaml& { return *find(*find(root, "paths"), rule.key); };
       add("drop rule " + rule.key, [&](Yaml& root) { erase(*find(root, "paths"), rule.key); });
       if (rule.value.is_scalar()) {
         add("other path of " + rule.key, [&](Yaml& root) { at(root) = scalar(rule.value.text + "x"); });
         continue;
       }
-      add("other path of " + rule.key,
-          [&](Yaml& root) { set(at(root), "path", rule.value.find("path")->text + "x"); });
+      if (const Yaml* path = rule.value.find("path"))
+        add("other path of " + rule.key, [&](Yaml& root) { set(at(root), "path", path->text + "x"); });
       for (const char* key : {"join", "stacked"})
         if (rule.value.find(key))
           add(std::string("drop ") + key + " of " + rule.key, [&](Yaml& root) { erase(at(root), key); });
@@ -492,6 +496,7 @@ class Maker {
   }
 
   void quant() {
+    if (!root_.find("tensors")) return;
     const std::vector<Yaml>& tensors = root_.find("tensors")->items;
     for (size_t t = 0; t < tensors.size(); ++t) {
       const std::string suffix = tensors[t].find("suffix")->text;

@@ -141,7 +141,9 @@ std::string plain_text(const Json& value) {
 
 bool is_off(const Json& value, const ConfigKey* row) {
   if (value.is_null() || value == false || (value.is_number() && value == 0)) return true;
-  if ((value.is_structured() && value.empty()) || value == "") return true;
+  if ((value.is_structured() && value.empty()) ||
+      (value.is_string() && value.get_ref<const std::string&>().empty()))
+    return true;
   return row && std::ranges::find(row->off, plain_text(value)) != row->off.end();
 }
 
