@@ -156,8 +156,16 @@ class Finder {
     std::map<SeenFormat, std::vector<std::vector<int64_t>>> found;
     for (const auto& [parts, instances] : alike) {
       std::vector<std::vector<int64_t>> differing;
-      for (const std::vector<int64_t>& values : instances)
-        if (!as_declared(m, values, parts)) differing.push_back(values);
+      // Instances of equal tensors that the same rows speak of are judged once.
+      std::map<std::vector<bool>, bool> known;
+      std::vector<bool> spoken;
+      for (const std::vector<int64_t>& values : instances) {
+        spoken.clear();
+        for (const StoredTensor* row : rows_of(m)) spoken.push_back(row_holds(*row, values));
+        const auto [it, fresh] = known.try_emplace(spoken, false);
+        if (fresh) it->second = as_declared(m, values, parts);
+        if (!it->second) differing.push_back(values);
+      }
       if (differing.empty()) continue;
       if (std::optional<SeenFormat> format = search(module, parts)) {
         std::vector<std::vector<int64_t>>& into = found[*format];
