@@ -134,6 +134,10 @@ class Measurer {
           names.components.push_back(other.substr(slash + 1, other.size() - slash - 6));
         }
       for (const auto& [role, unused] : library.roles()) names.roles.push_back(role);
+      std::set<std::string> adapters;
+      for (const auto& [name, model] : library.models())
+        adapters.insert(model.adapters.begin(), model.adapters.end());
+      names.adapters.assign(adapters.begin(), adapters.end());
       for (Mutant& mutant : mutants_of(file, *text, names)) {
         jobs_.push_back({mutants_.size(), {subjects.begin(), subjects.end()}});
         mutants_.push_back(std::move(mutant));

@@ -382,8 +382,7 @@ class Maker {
     quant_context();
     if (const Yaml* adapter = root_.find("adapter")) {
       add("drop adapter", [&](Yaml& root) { erase(root, "adapter"); });
-      add("other adapter",
-          [&](Yaml& root) { set(root, "adapter", adapter->text == "mixtral" ? "hf_causal_lm" : "mixtral"); });
+      add("other adapter", [&](Yaml& root) { set(root, "adapter", after(names_.adapters, adapter->text)); });
     }
     if (const Yaml* buffers = root_.find("buffers"))
       for (size_t b = 0; b < buffers->items.size(); ++b) {

@@ -31,6 +31,7 @@ struct Names {
   std::vector<std::string> dims;        // that the model binds
   std::vector<std::string> components;  // of the library
   std::vector<std::string> roles;
+  std::vector<std::string> adapters;  // that models name
 };
 
 // `file` is under specs/ and says by its folder what it is; a text that is no YAML has no mutants.

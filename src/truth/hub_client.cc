@@ -426,19 +426,23 @@ class HubReader {
     return join_gguf(shown_as(""), parts, truth_);
   }
 
+  // A file whose size is not what was said of it before, by an earlier answer, a redirect or the listing.
+  std::optional<std::string> size_problem_of(const FetchReply& got, std::optional<uint64_t> total,
+                                             const RepositoryFile* listed) const {
+    const uint64_t said = *got.http.total_bytes;
+    for (const std::optional<uint64_t>& other :
+         {total, got.linked_bytes, listed ? listed->bytes : std::nullopt})
+      if (other && *other != said)
+        return fmt::format("a file of {} bytes where {} were announced", said, *other);
+    return commit_problem(got);
+  }
+
   // The header's length is not written anywhere: the window grows until the header is in it.
   base::Faults fetch_gguf(const std::string& file, uint32_t shard, CacheEntry& entry, GgufHeader& header) {
     constexpr uint64_t kStart = 24, kFirstWindow = uint64_t{1} << 20;
     const RepositoryFile* listed = repository_.find(file);
     std::optional<uint64_t> total;
-    const auto problem = [&](const FetchReply& got) -> std::optional<std::string> {
-      const uint64_t said = *got.http.total_bytes;
-      for (const std::optional<uint64_t>& other :
-           {total, got.linked_bytes, listed ? listed->bytes : std::nullopt})
-        if (other && *other != said)
-          return fmt::format("a file of {} bytes where {} were announced", said, *other);
-      return commit_problem(got);
-    };
+    const auto problem = [&](const FetchReply& got) { return size_problem_of(got, total, listed); };
     const FetchReply first = fetcher_.get(url_of(file), ByteRange{0, kStart}, 0, problem);
     if (first.http.trouble == Trouble::kNone && first.http.status == 416)
       return {file_fault(shown_as(file), "the file is empty", "a GGUF file")};
@@ -470,14 +474,7 @@ class HubReader {
     const Url url = url_of(shard);
     const RepositoryFile* listed = repository_.find(shard);
     std::optional<uint64_t> total;
-    const auto size_problem = [&](const FetchReply& got) -> std::optional<std::string> {
-      const uint64_t said = *got.http.total_bytes;
-      for (const std::optional<uint64_t>& other :
-           {total, got.linked_bytes, listed ? listed->bytes : std::nullopt})
-        if (other && *other != said)
-          return fmt::format("a file of {} bytes where {} were announced", said, *other);
-      return commit_problem(got);
-    };
+    const auto size_problem = [&](const FetchReply& got) { return size_problem_of(got, total, listed); };
     const FetchReply first = fetcher.get(url, ByteRange{0, kLengthBytes}, 0, size_problem);
     if (first.http.trouble == Trouble::kNone && first.http.status == 416)
       return file_fault(shown_as(shard), "the file is empty",

@@ -424,6 +424,9 @@ TEST_P(Mutation, IsCaughtOrExplained) {
   const std::string& file = GetParam();
   std::vector<Setting> settings;
   Names names;
+  for (const Tested& subject : kSubjects)
+    for (const char* name : subject.adapters)
+      if (std::ranges::find(names.adapters, name) == names.adapters.end()) names.adapters.push_back(name);
   std::set<std::string> dims, components;
   for (const Tested& subject : kSubjects) {
     const std::vector<std::string> files = files_of(subject);
