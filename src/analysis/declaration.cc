@@ -62,6 +62,10 @@ Declaration::Declaration(const spec::Library& library, const spec::Model& model,
   const spec::Lookup lookup = spec::lookup_in(declared_);
   for (const spec::MixedForm& form : library_.mixed_forms()) {
     if (spec::holds({form.when}, lookup) == 0) continue;
+    if (form.open_scope) {
+      open_scope_ = &form;
+      continue;
+    }
     const Json* parts = form.parts == "." ? &declared_ : lookup(form.parts);
     if (!parts || !parts->is_object()) continue;
     const bool by_key = form.chosen_by == "key", by_pattern = form.chosen_by == "pattern";

@@ -133,6 +133,7 @@ class Storer {
     Faults faults;
     declared_.emplace(*tree_.library, model_, *binding_.config, *declaration, origin, faults);
     out_.declared_scheme = declared_->scheme_names();
+    if (declared_->open_scope() && !choice_.tensors_decide) out_.open_scope = declared_->open_scope()->name;
     if (declared_->names_scheme() && faults.empty()) {
       compare_declarations();
       return;
@@ -341,6 +342,7 @@ class Storer {
       if (by_declaration) {
         // A module's bias stands under the same path.
         if (!is_matrix(param)) return {};
+        if (choice_.declared_plain) return {};
         if (const SeenFormat* seen = seen_at(named.path, values)) return of_seen(*seen);
         if (declared_) return declared_for(*declared_, param, roles, path, values);
         if (told_.schemes.empty() || !in_scope(*told_.schemes[0], param, roles, false)) return {};

@@ -47,6 +47,8 @@ struct StorageChoice {
   // indices of its stars, or for all of them under no index. Only of weights whose method is `declared`.
   std::map<std::string, std::map<std::vector<int64_t>, SeenFormat>> seen;
   bool tensors_decide = false;  // a declaration that names no known scheme is no fault
+  bool declared_plain =
+      false;  // weights whose method is `declared` stay plain: a bound where the scope is open
 
   bool operator==(const StorageChoice&) const = default;
 };
@@ -95,6 +97,9 @@ struct Storage {
   std::string plain_dtype_origin;
   std::string declared_scheme;  // empty when the checkpoint declares none
   std::string declared_origin;
+  // Where the declaration does not say which modules it is about and no tensors tell: the name of the row of
+  // specs/declarations.yaml that says so. Then all that the scheme's scope takes counts as converted, an assumption.
+  std::string open_scope;
   std::vector<SymbolValue> scheme_values;  // numbers of the declaration that formulas name
   std::set<std::string> absent;            // parts that are not stored: see StorageChoice
   std::vector<StoredTensor> tensors;

@@ -76,7 +76,9 @@ void print_text(const Session& session, std::ostream& out) {
         schemes.push_back(tensor.scheme);
     if (!schemes.empty())
       out << ", quantised as " << join(schemes, ", ")
-          << (bill.storage.declared_origin.empty() ? "" : " (" + bill.storage.declared_origin + ")");
+          << (bill.storage.declared_origin.empty() ? "" : " (" + bill.storage.declared_origin + ")")
+          << (bill.storage.open_scope.empty() ? ""
+                                              : ", in all modules that it takes: which ones is not declared");
     if (bill.decodes())
       out << "\n  cache     " << base::dtype_name(bill.decode_traffic.kv_dtype) << " ("
           << bill.decode_traffic.kv_dtype_origin << ")";
@@ -104,8 +106,11 @@ void print_text(const Session& session, std::ostream& out) {
     std::vector<std::vector<std::string>> rows;
     for (const guard::Comparison& row : report.comparisons)
       rows.push_back(
-          {row.what, base::with_commas(row.ours), base::with_commas(row.published),
-           row.equal() ? row.outcome() : "DIFFERS by " + base::with_commas(row.ours - row.published),
+          {row.what,
+           base::with_commas(row.ours) + (row.ours_most ? " to " + base::with_commas(*row.ours_most) : ""),
+           base::with_commas(row.published),
+           row.equal() || row.ours_most ? row.outcome()
+                                        : "DIFFERS by " + base::with_commas(row.ours - row.published),
            row.published_source});
     out << "Reconciled with what was published\n"
         << table({"", ">spec", ">published", "", "source"}, rows, "  ") << "\n";

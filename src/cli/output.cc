@@ -49,13 +49,16 @@ Json evidence_json(const Session& session) {
               {"origin", session.truth.origin}};
   if (!session.truth.revision.empty()) out["revision"] = session.truth.revision;
   out["comparisons"] = Json::array();
-  for (const guard::Comparison& row : report.comparisons)
-    out["comparisons"].push_back({{"what", row.what},
-                                  {"ours_" + row.unit, json_value({row.ours, 1})},
-                                  {"published_" + row.unit, json_value({row.published, 1})},
-                                  {"published_source", row.published_source},
-                                  {"rules", row.rules},
-                                  {"equal", row.equal()}});
+  for (const guard::Comparison& row : report.comparisons) {
+    Json shown = {{"what", row.what},
+                  {"ours_" + row.unit, json_value({row.ours, 1})},
+                  {"published_" + row.unit, json_value({row.published, 1})},
+                  {"published_source", row.published_source},
+                  {"rules", row.rules},
+                  {"equal", row.equal()}};
+    if (row.ours_most) shown["ours_most_" + row.unit] = json_value({*row.ours_most, 1});
+    out["comparisons"].push_back(std::move(shown));
+  }
   out["guards"] = Json::array();
   for (const guard::GuardRun& row : report.guards) {
     Json guard = {{"name", row.name},     {"strength", guard::strength_name(row.strength)},

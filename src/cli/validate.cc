@@ -114,9 +114,10 @@ int validate(const std::string& target, const Options& options, std::ostream& ou
     rows.push_back({row.name, row.ran ? base::with_commas(row.checks) : "-", outcome_of(row)});
   out << table({"guard", ">checks", ""}, rows, "  ");
   for (const guard::Comparison& row : report.comparisons)
-    out << "  " << row.what << ": " << base::with_commas(row.ours) << " by the spec, "
+    out << "  " << row.what << ": " << base::with_commas(row.ours)
+        << (row.ours_most ? " to " + base::with_commas(*row.ours_most) : "") << " by the spec, "
         << base::with_commas(row.published) << " published (" << row.published_source << ")"
-        << (row.rules.empty() ? std::string() : ": " + row.outcome()) << "\n";
+        << (row.rules.empty() && !row.ours_most ? std::string() : ": " + row.outcome()) << "\n";
   for (const std::string& remark : report.remarks) out << "  note: " << remark << "\n";
   for (const std::string& note : session.truth.notes) out << "  record: " << note << "\n";
   print_faults(err, report.faults);

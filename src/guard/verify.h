@@ -11,6 +11,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -36,8 +37,10 @@ struct Comparison {
   base::Int128 published = 0;
   std::string published_source;
   std::vector<std::string> rules;  // of specs/counting.yaml, where they change what elements count
-  bool equal() const { return ours == published; }
-  // "equal", "equal after rule 'a tensor of no axis counts nothing'", "differs".
+  // Where `ours` is the least that the spec allows, the most: see Storage::open_scope.
+  std::optional<base::Int128> ours_most;
+  bool equal() const { return ours == published && !ours_most; }
+  // "equal", "equal after rule 'a tensor of no axis counts nothing'", "differs", "between the bounds".
   std::string outcome() const;
 };
 

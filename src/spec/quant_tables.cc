@@ -71,6 +71,14 @@ base::Result<std::vector<MixedForm>> parse_declarations(const Yaml& root) {
     row.when = pairs_of(reader, "when", faults);
     if (row.when.empty())
       faults.push_back(fault_at(item.at, "a form of declaration without 'when'", "{key: value}"));
+    if (const base::Yaml* scope = reader.get("scope")) {
+      row.open_scope = internal::read_text(*scope, "scope", faults) == "open";
+      if (!row.open_scope)
+        faults.push_back(fault_at(scope->at, "scope is " + scope->describe(), "open, or no such key"));
+      reader.finish();
+      out.push_back(std::move(row));
+      continue;
+    }
     row.parts = reader.required_text("parts");
     row.chosen_by = reader.required_text("chosen_by");
     row.plain = pairs_of(reader, "plain", faults);

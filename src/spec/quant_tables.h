@@ -12,6 +12,7 @@
 //   presets    words that stand in place of a part, and the part that each means
 //   plain      pairs of keys and values; a part with one of them leaves its modules plain
 //   others     `plain` or `whole`: what becomes of modules that no part names
+//   scope      `open`, in the place of parts: a declaration of this form does not say which modules it is about
 // specs/counting.yaml  what the hub's element total counts: `rules`, of which each stored tensor follows the first
 //   that fits it (a tensor that none fits counts its elements once), and `alternatives`, further lists that are
 //   put in front of the rules, one at a time, only where the rules do not meet a total. A rule:
@@ -41,6 +42,7 @@ struct MixedForm {
   std::vector<std::pair<std::string, std::shared_ptr<const base::Json>>> presets;
   std::vector<std::pair<std::string, std::string>> plain;
   bool others_whole = false;
+  bool open_scope = false;
 };
 
 struct CountRule {

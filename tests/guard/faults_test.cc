@@ -198,6 +198,70 @@ void expect_each(const Lines& lines, const char* config, const std::vector<Case>
   }
 }
 
+// A declaration that names a scheme and no module. The scheme stores two weights a byte.
+//   nothing converted   400 + 400 + 2 * (8 + 24 + 3 * 2 * 96)     = 2,016 elements, 4,128 bytes
+//   every expert        400 + 400 + 2 * (8 + 24 + 3 * 2 * 96 / 2) = 1,440 elements,
+//                       2 * (400 + 400 + 2 * 8) + 4 * 2 * 24 + 2 * 3 * 2 * 48 = 2,400 bytes
+struct OpenScope {
+  int64_t recorded;
+  const char* verdict;
+  const char* faults;
+};
+
+const std::map<std::string, std::string> kHalf = {
+    {"quant/half.yaml", R"(label: "two values a byte"
+declared_by: [{ algo: HALF }]
+scope: { ops: [linear], not_roles: [embedding, head, router, norm] }
+tensors: [{ suffix: .weight, dtype: U8, shape: [out, "in / 2"], main: true }]
+source: made up
+)"},
+    {"declarations.yaml",
+     R"([{ name: algorithm alone, when: { algo: "*", modules: absent }, scope: open, source: made up }])"},
+};
+constexpr const char* kHalfDeclared = R"({"quantization_config": {"algo": "HALF"}})";
+
+TEST(Faults, DeclarationWithoutModulesLeavesATotalOpenBetweenItsBounds) {
+  const OpenScope rows[] = {
+      {1440, "agrees", ""},
+      {1700, "not verifiable",
+       "the hub's recorded element total: [not_verifiable] stored elements, as the hub counts them are 1,700 "
+       "as "
+       "published; by the spec they are between 1,440 and 2,016, since config.quantization_config declares "
+       "scheme half and does not say for which modules; expected a list of the modules that are converted or "
+       "left out, or tensors that tell; read the tensor headers: ask with --hub, or add a snapshot that has "
+       "them\n"},
+      {1439, "wrong",
+       "the hub's recorded element total: [weight] stored elements, as the hub counts them are 1,439 as "
+       "published; expected 1,440 by the spec, 1 more\n"},
+      {2017, "wrong",
+       "the hub's recorded element total: [weight] stored elements, as the hub counts them are 2,017 as "
+       "published; expected 1,440 by the spec, 577 fewer\n"},
+  };
+  for (const OpenScope& row : rows) {
+    SCOPED_TRACE(row.recorded);
+    truth::Truth truth = header({}, kHalfDeclared);
+    truth.level = truth::Level::kCount;
+    truth.recorded_elements = row.recorded;
+    const Report report = verify_all(tiny(kHalf), truth);
+    EXPECT_EQ(lines_of(report), row.faults);
+    EXPECT_EQ(verdict_name(report.verdict), row.verdict);
+    EXPECT_EQ(remarks_of(report),
+              "config.quantization_config does not say which modules scheme half converts: stored bytes are "
+              "between 2,400 and 4,128\n");
+  }
+  // Sizes of files, headers included, are no better; a size beyond both is.
+  truth::Truth sized = header({}, kHalfDeclared);
+  sized.level = truth::Level::kConfig;
+  sized.shards = {{"model.safetensors", 3500}};
+  EXPECT_EQ(verdict_name(verify_all(tiny(kHalf), sized).verdict), "not verifiable");
+  sized.shards = {{"model.safetensors", 2000}};
+  EXPECT_EQ(verdict_name(verify_all(tiny(kHalf), sized).verdict), "wrong");
+  // Tensors say which are converted.
+  const Report told = verify_all(tiny(kHalf), header(plain(), kHalfDeclared));
+  EXPECT_EQ(lines_of(told) + remarks_of(told), "");
+  EXPECT_EQ(verdict_name(told.verdict), "verified");
+}
+
 TEST(Faults, OfTensorsAndLeaves) {
   expect_each(
       plain(), "{}",

@@ -44,6 +44,8 @@ class Declaration {
   };
   Found find(const std::string& path, const std::string& spec_path, const std::string& op,
              base::Faults& faults) const;
+  // The row of the table by which the declaration does not say which modules it is about; none where it does.
+  const spec::MixedForm* open_scope() const { return open_scope_; }
   // Can copies of one module differ? `container` is the canonical path up to the star of the copies.
   bool tells_copies_apart(const std::string& container) const;
 
@@ -58,6 +60,7 @@ class Declaration {
   std::string origin_;
   bool names_scheme_ = false;
   bool others_whole_ = true;
+  const spec::MixedForm* open_scope_ = nullptr;
   DeclaredFormat whole_;
   std::vector<DeclaredFormat> formats_;           // parts, alike ones once
   std::unordered_map<std::string, int> by_text_;  // a part's text -> index
