@@ -249,13 +249,18 @@ TEST(Faults, DeclarationWithoutModulesLeavesATotalOpenBetweenItsBounds) {
               "config.quantization_config does not say which modules scheme half converts: stored bytes are "
               "between 2,400 and 4,128\n");
   }
-  // Sizes of files, headers included, are no better; a size beyond both is.
-  truth::Truth sized = header({}, kHalfDeclared);
+  // Sizes of files are no better. Twelve weights of 1024 by 1024 are 6 MiB in halves and 24 MiB in BF16; the rest is
+  // 2 * (2 * 5*1024 + 2*1024) + 4 * 2 * 3*1024 = 49,152 bytes.
+  truth::Truth sized = header(
+      {},
+      R"({"hidden_size": 1024, "vocab_size": 5, "moe_intermediate_size": 1024, "quantization_config": {"algo": "HALF"}})");
   sized.level = truth::Level::kConfig;
-  sized.shards = {{"model.safetensors", 3500}};
-  EXPECT_EQ(verdict_name(verify_all(tiny(kHalf), sized).verdict), "not verifiable");
-  sized.shards = {{"model.safetensors", 2000}};
-  EXPECT_EQ(verdict_name(verify_all(tiny(kHalf), sized).verdict), "wrong");
+  const std::pair<uint64_t, const char*> sizes[] = {
+      {5'000'000, "wrong"}, {20'000'000, "not verifiable"}, {30'000'000, "wrong"}};
+  for (const auto& [bytes, verdict] : sizes) {
+    sized.shards = {{"model.safetensors", bytes}};
+    EXPECT_EQ(verdict_name(verify_all(tiny(kHalf), sized).verdict), verdict) << bytes;
+  }
   // Tensors say which are converted.
   const Report told = verify_all(tiny(kHalf), header(plain(), kHalfDeclared));
   EXPECT_EQ(lines_of(told) + remarks_of(told), "");

@@ -355,11 +355,11 @@ TEST(SpecErrors, Tables) {
       {"declarations.yaml", "parts: p, ", "",
        "specs/declarations.yaml:1:3: a form of declaration has no 'parts'; expected 'parts': a text"},
       {"declarations.yaml", "parts: p, chosen_by: key, source: s, others: whole", "scope: wide, source: s",
-       "specs/declarations.yaml:1:33: scope is 'wide'; expected open, or no such key"},
+       "specs/declarations.yaml:1:37: scope is 'wide'; expected open, or no such key"},
       {"declarations.yaml", "others: whole", "scope: open",
-       "specs/declarations.yaml:1:3: unknown key 'parts' in a form of declaration; expected one of name, "
-       "scope, "
-       "source, when"},
+       "specs/declarations.yaml:1:30: unknown key 'parts' in a form of declaration; expected one of name, "
+       "scope, source, when\nspecs/declarations.yaml:1:40: unknown key 'chosen_by' in a form of declaration; "
+       "expected one of name, scope, source, when"},
       {"counting.yaml", "times: 0", "times: many",
        "specs/counting.yaml:2:5: times is 'many'; expected a number from 0 to 99"},
       {"counting.yaml", "dtype: I32", "dtype: INT",
