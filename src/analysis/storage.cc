@@ -635,6 +635,7 @@ class Storer {
     tensor.shape.insert(tensor.shape.end(), param.base_axes.begin(), param.base_axes.end());
     if (named.transposed && param.base_axes.size() == 2)
       std::swap(tensor.shape.end()[-1], tensor.shape.end()[-2]);
+    tensor.scalar = tensor.shape.empty();
     push(std::move(tensor), i, counts);
   }
 

@@ -245,7 +245,8 @@ Result<Op> compile_op(const OpRow& row, const base::Span& at) {
       name.remove_suffix(1);
     }
     if (name != "=") param.name = std::string(name);
-    for (std::string_view axis : split(params.substr(bracket + 1, end - bracket - 1), ',')) {
+    const std::string_view axes = trim(params.substr(bracket + 1, end - bracket - 1));
+    for (std::string_view axis : axes.empty() ? std::vector<std::string_view>() : split(axes, ',')) {
       Result<expr::Formula> formula = expr::Formula::parse(axis, at);
       if (!formula) return formula.faults();
       param.axes.push_back(std::move(*formula));

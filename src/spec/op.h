@@ -2,7 +2,8 @@
 //
 // Row columns
 //   params   "weight[out,in] bias?[out]": parameter tensors by axis; a '?' is stored only where the node says so;
-//            "=[dim]" is a tensor named by the node itself ("=?[dim]" an optional one).
+//            "=[dim]" is a tensor named by the node itself ("=?[dim]" an optional one); "bound[]" is one number
+//            without an axis.
 //   flops    per evaluation, in the row's own names; one multiply-add is 2. `pairs` is the number of (query, key)
 //            pairs that the node's mask lets through, see attention_pairs().
 //   shape    "kind: [*r,in] -> [*r,out]": operands, then the output. A name binds an axis length, *r any leading

@@ -59,6 +59,16 @@ std::string map_of(std::string_view name) {
   return out;
 }
 
+// A bound of a clipped layer is stored as one number: a tensor without an axis.
+TEST(OpTable, AParameterMayHaveNoAxis) {
+  const base::Result<Op> op =
+      compile_op({"held", "low[] high[ ]", "2*r*dim", "preserve: [*r,dim] -> [*r,dim]"});
+  ASSERT_TRUE(op.ok()) << op.faults()[0].message();
+  ASSERT_EQ(op->params.size(), 2u);
+  for (const ParamPattern& param : op->params) EXPECT_TRUE(param.axes.empty()) << param.name;
+  EXPECT_FALSE(compile_op({"held", "low[,]", "0", "preserve: [*r,dim] -> [*r,dim]"}).ok());
+}
+
 TEST(OpTable, DimMaps) {
   const std::pair<const char*, const char*> rows[] = {
       {"linear", "[]"},  // out is new; in is contracted
