@@ -7,7 +7,7 @@
 //   config   a config.json written out, or the hub id of a snapshot
 //   quant_config  hf_quant_config.json, written out
 //   bind     phase (prefill or decode), batch, prompt or context, dtype (what activations and cache must be
-//   in) scope    {layer: N, nodes: [names] or under: module path}: part of one layer, all of its ops when
+//   in) scope    {layer: N, stack: its name where several have such a layer, nodes: [names] or under: module path}: part of one layer, all of its ops when
 //   neither is said expect   without scope: a quantity of the bill, as `archlight explain` names them
 //            with scope: params, flops (matrix products), vector_flops, weight_bytes, activation_bytes,
 //            kv_read_bytes, kv_write_bytes, bytes, kv_bytes (the cache of one request at this context),
@@ -180,10 +180,12 @@ class Golden : public ::testing::TestWithParam<std::string> {
     Part out{*bill, decode_, -1, {}};
     const graph::SpecTree& tree = *out.walked().tree;
     const int64_t layer = whole(scope, "layer", -1);
+    const std::string stack = text(scope, "stack");
     // A layer of the main stack where it has one of that index, else of what is counted apart.
     for (bool apart : {false, true})
       for (size_t g = 0; g < tree.groups.size(); ++g)
         if (out.group < 0 && tree.groups[g].apart.empty() != apart &&
+            (stack.empty() || tree.groups[g].stack == stack) &&
             std::ranges::find(tree.groups[g].layers, layer) != tree.groups[g].layers.end())
           out.group = static_cast<int>(g);
     EXPECT_GE(out.group, 0) << "no layer " << layer;
