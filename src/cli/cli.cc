@@ -136,16 +136,11 @@ int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err)
   common(guards_cmd, false);
   CLI::App* measure_cmd = guards_cmd->add_subcommand(
       "measure", "every spec with one thing wrong: which guard says so, and what none can see");
-  size_t evidence = 3;
   measure_cmd->add_option("SPEC", sources, "names of model specs; all of them when none is given");
-  measure_cmd->add_option("--evidence", evidence, "snapshots that each model is held against")
-      ->check(CLI::Range(size_t{1}, size_t{100}))
-      ->capture_default_str();
   measure_cmd->add_flag("--quiet", options.quiet, "no progress on stderr");
   common(measure_cmd, false);
   guards_cmd->callback([&] {
-    status = measure_cmd->parsed() ? guards_measure(sources, evidence, options, out, err)
-                                   : guards(options, out, err);
+    status = measure_cmd->parsed() ? guards_measure(sources, options, out, err) : guards(options, out, err);
   });
 
   CLI::App* snapshots_cmd = app.add_subcommand("snapshots", "published facts that travel with the project");

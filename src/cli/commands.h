@@ -30,9 +30,9 @@ int ops(const Options& options, std::ostream& out, std::ostream& err);
 int components(const Options& options, std::ostream& out, std::ostream& err);
 int quants(const Options& options, std::ostream& out, std::ostream& err);
 int guards(const Options& options, std::ostream& out, std::ostream& err);
-// Every mutant of the named specs (all of them when none is), each against up to `evidence` snapshots of a model.
-int guards_measure(const std::vector<std::string>& specs, size_t evidence, const Options& options,
-                   std::ostream& out, std::ostream& err);
+// Every mutant of the named specs (all of them when none is), against the snapshots of their models.
+int guards_measure(const std::vector<std::string>& specs, const Options& options, std::ostream& out,
+                   std::ostream& err);
 int snapshots_add(const std::vector<std::string>& sources, const Options& options, std::ostream& out,
                   std::ostream& err);
 

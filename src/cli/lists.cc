@@ -143,7 +143,7 @@ int components(const Options& options, std::ostream& out, std::ostream& err) {
     }
     std::vector<std::string> used;
     for (const auto& [model_name, model] : (*library)->models())
-      for (const auto& [slot, filled] : model.components)
+      for (const auto& [slot, filled] : model->components)
         if (filled == name) used.push_back(model_name);
     std::string kept, by;
     Json cache = Json::array();

@@ -17,45 +17,16 @@ namespace {
 
 using base::Json;
 
-// What tells most comes first: shapes before names before a total, and small before large.
-struct Candidate {
-  guard::Evidence evidence;
-  std::string scheme;
-  size_t tensors = 0;
-};
-
-int rank(truth::Level level) {
-  switch (level) {
-    case truth::Level::kHeader:
-      return 0;
-    case truth::Level::kIndex:
-      return 1;
-    case truth::Level::kCount:
-      return 2;
-    case truth::Level::kConfig:
-      return 3;
-  }
-  return 3;
-}
-
-std::string scheme_of(const truth::Truth& truth) {
-  const base::Json* config = truth.config.get();
-  const std::string declared =
-      config->contains("quantization_config") ? (*config)["quantization_config"].dump() : std::string();
-  return declared.substr(0, 400) + (truth.quant_config ? truth.quant_config->dump().substr(0, 200) : "");
-}
-
 base::Result<std::vector<guard::MeasuredModel>> subjects_of(const spec::Library& library,
                                                             const std::string& home,
-                                                            const std::vector<std::string>& only,
-                                                            size_t most) {
+                                                            const std::vector<std::string>& only) {
   base::Result<std::vector<truth::SnapshotInfo>> snapshots = truth::list_snapshots(home);
   if (!snapshots) return snapshots.faults();
-  std::map<std::string, std::vector<Candidate>> by_model;
+  std::vector<guard::MeasuredModel> out;
   for (const auto& [name, unused] : library.models())
-    if (only.empty() || std::ranges::find(only, name) != only.end()) by_model[name];
+    if (only.empty() || std::ranges::find(only, name) != only.end()) out.push_back({name, {}});
   for (const std::string& name : only)
-    if (!by_model.contains(name)) return library.model(name).faults();
+    if (!library.models().contains(name)) return library.model(name).faults();
   for (const truth::SnapshotInfo& info : *snapshots) {
     if (!info.alias_of.empty()) continue;
     truth::OpenOptions open;
@@ -63,29 +34,9 @@ base::Result<std::vector<guard::MeasuredModel>> subjects_of(const spec::Library&
     base::Result<truth::Truth> truth = truth::open_truth(info.name, open);
     if (!truth || !truth->config || truth->partial) continue;
     base::Result<const spec::Model*> model = library.model_for(*truth->config);
-    if (!model || !by_model.contains((*model)->name)) continue;
-    Candidate candidate;
-    candidate.scheme = scheme_of(*truth);
-    candidate.tensors = std::max(truth->tensors.size(), truth->names.size());
-    candidate.evidence = {info.name, std::move(*truth)};
-    by_model[(*model)->name].push_back(std::move(candidate));
-  }
-  std::vector<guard::MeasuredModel> out;
-  for (auto& [name, candidates] : by_model) {
-    std::ranges::stable_sort(candidates, {}, [](const Candidate& c) {
-      return std::pair(rank(c.evidence.truth.level), c.tensors);
-    });
-    guard::MeasuredModel subject{name, {}};
-    std::vector<std::string> schemes;
-    for (const bool fresh : {true, false})
-      for (Candidate& candidate : candidates) {
-        const bool seen = std::ranges::find(schemes, candidate.scheme) != schemes.end();
-        if (subject.evidence.size() == most || candidate.evidence.name.empty() || fresh == seen) continue;
-        schemes.push_back(candidate.scheme);
-        subject.evidence.push_back(std::move(candidate.evidence));
-        candidate.evidence.name.clear();
-      }
-    out.push_back(std::move(subject));
+    if (!model) continue;
+    const auto subject = std::ranges::find(out, (*model)->name, &guard::MeasuredModel::model);
+    if (subject != out.end()) subject->evidence.push_back({info.name, std::move(*truth)});
   }
   return out;
 }
@@ -117,17 +68,26 @@ std::string text_of(const guard::Measured& measured) {
   }
   out += table({"guard", ">fires", ">alone", ">caught without it", "what only it catches"}, rows);
   rows.clear();
-  for (const auto& [kind, counts] : measured.kinds)
-    rows.push_back({kind, base::with_commas(counts.first),
-                    fmt::format("{:.1f} %", percent(counts.second, counts.first))});
-  out += "\n" + table({"kind of slip", ">change a number", ">caught"}, rows);
+  for (const auto& [kind, share] : measured.kinds)
+    rows.push_back({kind, base::with_commas(share.made), base::with_commas(share.made - share.caught),
+                    fmt::format("{:.2f} %", percent(share.caught, share.made))});
+  out += "\n" + table({"kind of slip", ">change a number", ">survive", ">caught"}, rows);
+  rows.clear();
+  for (const auto& [level, share] : std::map(measured.levels.rbegin(), measured.levels.rend())) {
+    const auto specs = measured.best.find(level);
+    rows.push_back({std::string(truth::level_name(level)),
+                    std::to_string(specs == measured.best.end() ? 0 : specs->second.size()),
+                    base::with_commas(share.made), base::with_commas(share.made - share.caught),
+                    fmt::format("{:.2f} %", percent(share.caught, share.made))});
+  }
+  out += "\n" + table({"strongest evidence", ">specs", ">change a number", ">survive", ">caught"}, rows);
   rows.clear();
   for (const guard::Survivor& survivor : measured.survivors)
-    rows.push_back(
-        {survivor.file, survivor.what, survivor.changes, survivor.before, survivor.after, survivor.evidence});
+    rows.push_back({survivor.file, survivor.what, survivor.changes, survivor.before, survivor.after,
+                    survivor.evidence, survivor.advised, survivor.reason});
   if (!rows.empty())
-    out +=
-        "\nSurvivors\n" + table({"spec", "slip", "changes", ">from", ">to", "seen on", "advised by"}, rows);
+    out += "\nSurvivors\n" +
+           table({"spec", "slip", "changes", ">from", ">to", "seen on", "advised by", "why"}, rows);
   if (!measured.without_evidence.empty()) {
     out += "\nNo snapshot speaks for";
     for (const std::string& name : measured.without_evidence) out += " " + name;
@@ -143,7 +103,7 @@ Json by_kind(const std::map<std::string, int64_t>& counts) {
 }
 
 Json json_of(const guard::Measured& measured) {
-  Json guards = Json::array(), kinds = Json::array(), survivors = Json::array();
+  Json guards = Json::array(), kinds = Json::array(), levels = Json::array(), survivors = Json::array();
   for (const auto& [guard, row] : measured.guards)
     guards.push_back({{"guard", guard},
                       {"advises", row.advises},
@@ -151,9 +111,16 @@ Json json_of(const guard::Measured& measured) {
                       {"alone_on_mutants", row.alone},
                       {"alone_by_kind", by_kind(row.alone_by_kind)},
                       {"caught_without_it_mutants", measured.caught_without(guard)}});
-  for (const auto& [kind, counts] : measured.kinds)
+  for (const auto& [kind, share] : measured.kinds)
     kinds.push_back(
-        {{"kind", kind}, {"number_changing_mutants", counts.first}, {"caught_mutants", counts.second}});
+        {{"kind", kind}, {"number_changing_mutants", share.made}, {"caught_mutants", share.caught}});
+  for (const auto& [level, share] : measured.levels) {
+    const auto specs = measured.best.find(level);
+    levels.push_back({{"level", truth::level_name(level)},
+                      {"specs", specs == measured.best.end() ? std::vector<std::string>() : specs->second},
+                      {"number_changing_mutants", share.made},
+                      {"caught_mutants", share.caught}});
+  }
   for (const guard::Survivor& survivor : measured.survivors)
     survivors.push_back({{"file", survivor.file},
                          {"slip", survivor.what},
@@ -161,7 +128,8 @@ Json json_of(const guard::Measured& measured) {
                          {"before", survivor.before},
                          {"after", survivor.after},
                          {"evidence", survivor.evidence},
-                         {"advised_by", survivor.advised}});
+                         {"advised_by", survivor.advised},
+                         {"reason", survivor.reason}});
   return {{"schema", "archlight.guards_measure/1"},
           {"mutants", measured.mutants},
           {"unchanged_mutants", measured.unchanged},
@@ -170,19 +138,20 @@ Json json_of(const guard::Measured& measured) {
           {"caught_by_guards_mutants", measured.caught},
           {"guards", guards},
           {"kinds", kinds},
+          {"levels", levels},
           {"survivors", survivors},
           {"specs_without_evidence", measured.without_evidence}};
 }
 
 }  // namespace
 
-int guards_measure(const std::vector<std::string>& specs, size_t evidence, const Options& options,
-                   std::ostream& out, std::ostream& err) {
+int guards_measure(const std::vector<std::string>& specs, const Options& options, std::ostream& out,
+                   std::ostream& err) {
   base::Result<std::string> home = base::home_folder();
   if (!home) return no_answer(home.faults(), options, out, err);
   base::Result<std::shared_ptr<const spec::Library>> library = open_library();
   if (!library) return no_answer(library.faults(), options, out, err);
-  base::Result<std::vector<guard::MeasuredModel>> subjects = subjects_of(**library, *home, specs, evidence);
+  base::Result<std::vector<guard::MeasuredModel>> subjects = subjects_of(**library, *home, specs);
   if (!subjects) return no_answer(subjects.faults(), options, out, err);
   guard::MeasureOptions how;
   how.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));

@@ -2,11 +2,14 @@
 //
 // Mutants  All of mutants.h, of each model, of the components that its layers call and of the quantisation schemes that
 //          its checkpoints use. Nothing is drawn at random: two runs give the same table.
-// Evidence Per model, the snapshots that tell most: a header before an index before an element total, and of each level
-//          the smallest with a scheme not yet taken. A shared component meets the evidence of every model that uses it.
-// Counts   Only faults of blocking guards count as caught; a survivor that an advising guard speaks of says so. A mutant changes a number when a quantity of some bill differs, or when there is no bill any more. It is
-//          refused when the spec no longer loads; caught when a guard blocks; it survives otherwise. A guard catches
-//          alone what no other guard would have caught with it switched off.
+// Evidence Of each file, the snapshots that exercise it: the strongest level first and of it the smallest, each taken
+//          that shows something of the file that those before do not (a node that is built, a key that is read or is not, two
+//          dims that differ). What none of these catches is held against one snapshot more of each model that uses the file.
+// Counts   Only faults of blocking guards count as caught; a survivor that an advising guard speaks of says so. A mutant
+//          changes a number when a quantity of some bill differs, or when there is no bill any more. It is refused when
+//          the spec no longer loads; caught when a guard blocks; it survives otherwise. A guard catches alone what no
+//          other guard catches: switched off, it would leave that many more.
+// Bill     That of kMeasuredInput: longer than the windows that models have, so that a window more or less is a number.
 // Cost     One evaluation and one check per mutant and piece of evidence, on `threads` threads.
 #pragma once
 
@@ -21,6 +24,8 @@
 #include "guard/verify.h"
 
 namespace archlight::guard {
+
+inline constexpr analysis::BillInput kMeasuredInput{.batch = 2, .prompt = 12288, .context = 49152};
 
 struct Evidence {
   std::string name;  // of the snapshot
@@ -38,6 +43,12 @@ struct Survivor {
   std::string before, after;
   std::string evidence;  // where it differs
   std::string advised;   // guards that advise about it
+  std::string reason;    // why no guard sees it
+};
+
+// Number-changing mutants and those caught, refused ones among them.
+struct Share {
+  int64_t made = 0, caught = 0;
 };
 
 struct Measured {
@@ -52,8 +63,10 @@ struct Measured {
     std::map<std::string, int64_t> alone_by_kind;  // kind of mutant
   };
   std::map<std::string, Row> guards;
-  std::map<std::string, std::pair<int64_t, int64_t>> kinds;  // number-changing and caught, by kind of mutant
-  std::vector<std::string> without_evidence;                 // specs that no snapshot speaks for
+  std::map<std::string, Share> kinds;                     // by kind of mutant
+  std::map<truth::Level, Share> levels;                   // by the strongest evidence that the file has
+  std::map<truth::Level, std::vector<std::string>> best;  // specs by the strongest evidence that they have
+  std::vector<std::string> without_evidence;              // specs that no snapshot speaks for
 
   int64_t number_changing() const;
   int64_t caught_without(const std::string& guard) const;
@@ -64,8 +77,7 @@ struct MeasureOptions {
   std::function<void(int64_t done, int64_t total)> progress;
 };
 
-// `specs` is the folder that `library` was read from. Faults: a spec that cannot be read, or that its own evidence
-// refuses before anything is changed.
+// `specs` is the folder that the specs are read from. Faults: a spec that cannot be read.
 base::Result<Measured> measure(const std::string& specs, const std::vector<MeasuredModel>& subjects,
                                const MeasureOptions& options = {});
 

@@ -148,9 +148,9 @@ Result<std::shared_ptr<Library>> Library::from_texts(const std::map<std::string,
 Result<std::shared_ptr<Library>> Library::with(const std::map<std::string, std::string>& files) const {
   auto library = std::make_shared<Library>(*this);
   Faults faults;
-  std::map<std::string, std::string>& extends = library->extends_;
+  bool adapters = false;
   for (const auto& [file, text] : files) {
-    library->texts_.insert_or_assign(file, text);
+    library->texts_.own().insert_or_assign(file, std::make_shared<const std::string>(text));
     if (file.starts_with("components/")) {
       library->components_.erase(file);
       continue;
@@ -160,35 +160,29 @@ Result<std::shared_ptr<Library>> Library::with(const std::map<std::string, std::
       base::append(faults, root.faults());
       continue;
     }
-    const auto keep = [&](auto result, auto& table) {
-      if (!result)
-        base::append(faults, result.faults());
-      else
-        table.insert_or_assign(stem(file), std::move(*result));
+    const auto take = [&](auto result, auto& table) {
+      result ? void(table.own() = std::move(*result)) : base::append(faults, result.faults());
     };
     if (file == "dims.yaml") {
-      Result<std::map<std::string, DimInfo>> dims = parse_dims_table(*root);
-      dims ? void(library->dims_ = std::move(*dims)) : base::append(faults, dims.faults());
+      take(parse_dims_table(*root), library->dims_);
     } else if (file == "roles.yaml") {
-      Result<std::map<std::string, RoleInfo>> roles = parse_roles_table(*root);
-      roles ? void(library->roles_ = std::move(*roles)) : base::append(faults, roles.faults());
+      take(parse_roles_table(*root), library->roles_);
     } else if (file == "kv_cache.yaml") {
-      Result<std::vector<KvFormat>> formats = parse_kv_formats(*root);
-      formats ? void(library->kv_formats_ = std::move(*formats)) : base::append(faults, formats.faults());
+      take(parse_kv_formats(*root), library->kv_formats_);
     } else if (file == "config_keys.yaml") {
-      Result<ConfigKeys> keys = parse_config_keys(*root);
-      keys ? void(library->config_keys_ = std::move(*keys)) : base::append(faults, keys.faults());
+      take(parse_config_keys(*root), library->config_keys_);
     } else if (file == "declarations.yaml") {
-      Result<std::vector<MixedForm>> forms = parse_declarations(*root);
-      forms ? void(library->mixed_forms_ = std::move(*forms)) : base::append(faults, forms.faults());
+      take(parse_declarations(*root), library->mixed_forms_);
     } else if (file == "counting.yaml") {
-      Result<Counting> counting = parse_counting(*root);
-      counting ? void(library->counting_ = std::move(*counting)) : base::append(faults, counting.faults());
+      take(parse_counting(*root), library->counting_);
     } else if (file == "gguf.yaml") {
-      Result<GgufTable> gguf = parse_gguf_table(*root);
-      gguf ? void(library->gguf_ = std::move(*gguf)) : base::append(faults, gguf.faults());
+      take(parse_gguf_table(*root), library->gguf_);
     } else if (file.starts_with("models/")) {
-      keep(parse_model(*root, stem(file)), library->models_);
+      Result<Model> model = parse_model(*root, stem(file));
+      if (!model)
+        base::append(faults, model.faults());
+      else
+        library->models_.own().insert_or_assign(stem(file), std::make_shared<const Model>(std::move(*model)));
     } else if (file.starts_with("quant/")) {
       Result<std::vector<QuantScheme>> schemes = parse_quant(*root, stem(file));
       if (!schemes)
@@ -196,21 +190,38 @@ Result<std::shared_ptr<Library>> Library::with(const std::map<std::string, std::
       else
         for (QuantScheme& scheme : *schemes) {
           const std::string name = scheme.name;
-          library->quants_.insert_or_assign(name, std::move(scheme));
+          library->quants_.own().insert_or_assign(name, std::move(scheme));
         }
     } else if (file.starts_with("adapters/")) {
-      keep(parse_adapter(*root, stem(file), &extends[stem(file)]), library->adapters_);
+      adapters = true;
+      Result<Adapter> adapter = parse_adapter(*root, stem(file), &library->extends_.own()[stem(file)]);
+      if (!adapter)
+        base::append(faults, adapter.faults());
+      else
+        library->adapters_.own().insert_or_assign(stem(file), std::move(*adapter));
     }
   }
-  // An adapter's own rules come first, those it extends behind; a loop of extensions ends at its first repeat.
-  for (auto& [name, adapter] : library->adapters_) {
+  if (adapters) library->resolve_adapters(faults);
+  if (!faults.empty()) return faults;
+  return library;
+}
+
+// An adapter's own rules come first, those it extends behind; a loop of extensions ends at its first repeat.
+void Library::resolve_adapters(Faults& faults) {
+  const std::map<std::string, Adapter>& adapters = *adapters_;
+  const std::map<std::string, std::string>& extends = *extends_;
+  const auto parent_of = [&](const std::string& name) {
+    const auto it = extends.find(name);
+    return it == extends.end() ? std::string() : it->second;
+  };
+  const size_t before = faults.size();
+  for (const auto& [name, adapter] : adapters) {
     std::vector<std::string> seen = {name};
-    for (std::string parent = extends[name]; !parent.empty(); parent = extends[parent]) {
-      const auto it = library->adapters_.find(parent);
+    for (std::string parent = parent_of(name); !parent.empty(); parent = parent_of(parent)) {
       const bool looped = std::ranges::find(seen, parent) != seen.end();
-      if (it == library->adapters_.end() || looped) {
-        const std::vector<std::string> known = names_of(library->adapters_);
-        faults.push_back(fault_at(library->adapters_.at(seen.back()).extends_at,
+      if (!adapters.contains(parent) || looped) {
+        const std::vector<std::string> known = names_of(adapters);
+        faults.push_back(fault_at(adapters.at(seen.back()).extends_at,
                                   "adapter '" + seen.back() + "' extends '" + parent + "', " +
                                       (looped ? "which extends it in turn" : "which is unknown"),
                                   looped ? "a chain with an end" : "one of " + joined(known),
@@ -220,18 +231,18 @@ Result<std::shared_ptr<Library>> Library::with(const std::map<std::string, std::
       seen.push_back(parent);
     }
   }
-  if (!faults.empty()) return faults;
-  library->resolved_ = library->adapters_;
-  for (auto& [name, adapter] : library->resolved_)
-    for (std::string parent = extends[name]; !parent.empty(); parent = extends[parent]) {
-      const Adapter& from = library->adapters_.at(parent);
+  if (faults.size() > before) return;
+  std::map<std::string, Adapter>& resolved = resolved_.own();
+  resolved = adapters;
+  for (auto& [name, adapter] : resolved)
+    for (std::string parent = parent_of(name); !parent.empty(); parent = parent_of(parent)) {
+      const Adapter& from = adapters.at(parent);
       for (const AdapterRule& rule : from.rules)
         if (std::ranges::none_of(adapter.rules,
                                  [&](const AdapterRule& own) { return own.from == rule.from; }))
           adapter.rules.push_back(rule);
       adapter.buffers.insert(adapter.buffers.end(), from.buffers.begin(), from.buffers.end());
     }
-  return library;
 }
 
 Faults Library::check_values(const Binding& binding) const {
@@ -245,8 +256,8 @@ Faults Library::check_values(const Binding& binding) const {
 }
 
 std::optional<base::Diagnostic> Library::check_value(const BoundDim& dim, const base::Span& at) const {
-  const auto info = dims_.find(dim.name);
-  if (info == dims_.end()) return std::nullopt;
+  const auto info = dims_->find(dim.name);
+  if (info == dims_->end()) return std::nullopt;
   const bool flag = info->second.kind == "flag";
   const std::string is =
       "dim '" + dim.name + "' is " +
@@ -263,10 +274,10 @@ std::optional<base::Diagnostic> Library::check_value(const BoundDim& dim, const 
 }
 
 Result<const Model*> Library::model(const std::string& name) const {
-  const auto it = models_.find(name);
-  if (it != models_.end()) return &it->second;
-  return fault_at({}, "unknown model spec '" + name + "'", "one of " + joined(names_of(models_)),
-                  base::did_you_mean(name, names_of(models_)));
+  const auto it = models_->find(name);
+  if (it != models_->end()) return it->second.get();
+  return fault_at({}, "unknown model spec '" + name + "'", "one of " + joined(names_of(*models_)),
+                  base::did_you_mean(name, names_of(*models_)));
 }
 
 Result<const Model*> Library::model_for(const Json& config) const {
@@ -279,7 +290,8 @@ Result<const Model*> Library::model_for(const Json& config) const {
     model_type = it->get<std::string>();
   std::vector<const Model*> found;
   std::vector<std::string> known;
-  for (const auto& [name, model] : models_) {
+  for (const auto& [name, shared] : *models_) {
+    const Model& model = *shared;
     std::ranges::copy(model.architectures, std::back_inserter(known));
     const bool by_architecture = std::ranges::any_of(architectures, [&](const std::string& a) {
       return std::ranges::find(model.architectures, a) != model.architectures.end();
@@ -317,7 +329,7 @@ Result<const Component*> Library::load_component(const std::string& file, const 
                                                  bool draft) const {
   const auto loaded = components_.find(file);
   if (loaded != components_.end()) return loaded->second.get();
-  Result<Yaml> root = parse_text(file, texts_.at(file));
+  Result<Yaml> root = parse_text(file, *texts_->at(file));
   if (!root) return root.faults();
   Result<Component> component = parse_component(*root, name);
   if (!component) return component.faults();
@@ -336,10 +348,10 @@ Result<const Component*> Library::load_component(const std::string& file, const 
             "one of " + joined(kFits), base::did_you_mean(axis.fit, {std::begin(kFits), std::end(kFits)})));
     }
   if (!faults.empty()) return faults;
-  if (!component->role.empty() && !roles_.empty() && !roles_.contains(component->role))
+  if (!component->role.empty() && !roles_->empty() && !roles_->contains(component->role))
     return fault_at(root->find("role")->at, "unknown role '" + component->role + "'",
-                    "one of " + joined(names_of(roles_)),
-                    base::did_you_mean(component->role, names_of(roles_)));
+                    "one of " + joined(names_of(*roles_)),
+                    base::did_you_mean(component->role, names_of(*roles_)));
   return components_.emplace(file, std::make_shared<const Component>(std::move(*component)))
       .first->second.get();
 }
@@ -348,11 +360,11 @@ Result<const Component*> Library::component(const std::string& name, const Model
                                             const base::Span& at) const {
   const std::string draft = "components/drafts/" + name + ".yaml",
                     reviewed = "components/library/" + name + ".yaml";
-  if (std::ranges::find(model.drafts, name) != model.drafts.end() && texts_.contains(draft))
+  if (std::ranges::find(model.drafts, name) != model.drafts.end() && texts_->contains(draft))
     return load_component(draft, name, true);
-  if (texts_.contains(reviewed)) return load_component(reviewed, name, false);
+  if (texts_->contains(reviewed)) return load_component(reviewed, name, false);
   std::vector<std::string> names = component_names();
-  if (texts_.contains(draft))
+  if (texts_->contains(draft))
     return fault_at(at, "component '" + name + "' is a draft",
                     "a reviewed component, or its name under the model's 'drafts'",
                     "add drafts: [" + name + "] to the model");
@@ -361,22 +373,22 @@ Result<const Component*> Library::component(const std::string& name, const Model
 }
 
 Result<const QuantScheme*> Library::quant(const std::string& name, const base::Span& at) const {
-  const auto it = quants_.find(name);
-  if (it != quants_.end()) return &it->second;
-  return fault_at(at, "unknown quant scheme '" + name + "'", "one of " + joined(names_of(quants_)),
-                  base::did_you_mean(name, names_of(quants_)));
+  const auto it = quants_->find(name);
+  if (it != quants_->end()) return &it->second;
+  return fault_at(at, "unknown quant scheme '" + name + "'", "one of " + joined(names_of(*quants_)),
+                  base::did_you_mean(name, names_of(*quants_)));
 }
 
 Result<const Adapter*> Library::adapter(const std::string& name, const base::Span& at) const {
-  const auto it = resolved_.find(name);
-  if (it != resolved_.end()) return &it->second;
-  return fault_at(at, "unknown adapter '" + name + "'", "one of " + joined(names_of(adapters_)),
-                  base::did_you_mean(name, names_of(adapters_)));
+  const auto it = resolved_->find(name);
+  if (it != resolved_->end()) return &it->second;
+  return fault_at(at, "unknown adapter '" + name + "'", "one of " + joined(names_of(*adapters_)),
+                  base::did_you_mean(name, names_of(*adapters_)));
 }
 
 std::vector<std::string> Library::component_names() const {
   std::vector<std::string> out;
-  for (const auto& [file, text] : texts_)
+  for (const auto& [file, text] : *texts_)
     if (file.starts_with("components/")) out.push_back(stem(file));
   std::ranges::sort(out);
   return out;
@@ -384,7 +396,7 @@ std::vector<std::string> Library::component_names() const {
 
 Result<const Component*> Library::any_component(const std::string& name) const {
   for (const char* folder : {"components/library/", "components/drafts/"})
-    if (texts_.contains(folder + name + ".yaml"))
+    if (texts_->contains(folder + name + ".yaml"))
       return load_component(folder + name + ".yaml", name,
                             std::string_view(folder).find("drafts") != std::string_view::npos);
   return fault_at({}, "unknown component '" + name + "'", "a file of specs/components",

@@ -39,6 +39,21 @@ struct RoleInfo {
   std::string meaning;
 };
 
+// A table that copies of a library share until one of them changes it.
+template <typename T>
+class Shared {
+ public:
+  const T& operator*() const { return *value_; }
+  const T* operator->() const { return value_.get(); }
+  T& own() {
+    if (value_.use_count() > 1) value_ = std::make_shared<T>(*value_);
+    return *value_;
+  }
+
+ private:
+  std::shared_ptr<T> value_ = std::make_shared<T>();
+};
+
 class Library {
  public:
   // `specs` is the folder; file names in messages start with specs/.
@@ -48,23 +63,23 @@ class Library {
                                                           const std::map<std::string, std::string>& replaced);
   // From texts by file name under specs/, for tests and for specs handed in: {"models/x.yaml": "..."}.
   static base::Result<std::shared_ptr<Library>> from_texts(const std::map<std::string, std::string>& files);
-  // This library with some files replaced or added; only those are read.
+  // This library with some files replaced or added; only those are read, and all else is shared.
   base::Result<std::shared_ptr<Library>> with(const std::map<std::string, std::string>& files) const;
 
-  const std::map<std::string, DimInfo>& dims() const { return dims_; }
+  const std::map<std::string, DimInfo>& dims() const { return *dims_; }
   // Values that a dim's kind rules out: fractions, negative widths, true where a count belongs. At the spec's dim.
   base::Faults check_values(const Binding& binding) const;
   // The same of one dim, at `at`; no fault when its value is fine.
   std::optional<base::Diagnostic> check_value(const BoundDim& dim, const base::Span& at) const;
-  const std::map<std::string, RoleInfo>& roles() const { return roles_; }
-  const std::map<std::string, Model>& models() const { return models_; }
-  const std::map<std::string, QuantScheme>& quants() const { return quants_; }
-  const std::vector<KvFormat>& kv_formats() const { return kv_formats_; }
+  const std::map<std::string, RoleInfo>& roles() const { return *roles_; }
+  const std::map<std::string, std::shared_ptr<const Model>>& models() const { return *models_; }
+  const std::map<std::string, QuantScheme>& quants() const { return *quants_; }
+  const std::vector<KvFormat>& kv_formats() const { return *kv_formats_; }
   // Empty where the library was made of texts without the table.
-  const ConfigKeys& config_keys() const { return config_keys_; }
-  const std::vector<MixedForm>& mixed_forms() const { return mixed_forms_; }
-  const Counting& counting() const { return counting_; }
-  const GgufTable& gguf() const { return gguf_; }
+  const ConfigKeys& config_keys() const { return *config_keys_; }
+  const std::vector<MixedForm>& mixed_forms() const { return *mixed_forms_; }
+  const Counting& counting() const { return *counting_; }
+  const GgufTable& gguf() const { return *gguf_; }
 
   // A model by its name; by the config's architectures and model_type. Faults name the nearest.
   base::Result<const Model*> model(const std::string& name) const;
@@ -79,22 +94,23 @@ class Library {
   base::Result<const Component*> any_component(const std::string& name) const;
 
  private:
+  void resolve_adapters(base::Faults& faults);
   base::Result<const Component*> load_component(const std::string& file, const std::string& name,
                                                 bool draft) const;
 
-  std::map<std::string, std::string> texts_;  // file under specs/ -> text
-  std::map<std::string, DimInfo> dims_;
-  std::map<std::string, RoleInfo> roles_;
-  std::map<std::string, Model> models_;
-  std::map<std::string, QuantScheme> quants_;
-  std::vector<KvFormat> kv_formats_;
-  ConfigKeys config_keys_;
-  std::vector<MixedForm> mixed_forms_;
-  Counting counting_;
-  GgufTable gguf_;
-  std::map<std::string, Adapter> adapters_;  // each with its own rules alone
-  std::map<std::string, std::string> extends_;
-  std::map<std::string, Adapter> resolved_;                                     // with those it extends
+  Shared<std::map<std::string, std::shared_ptr<const std::string>>> texts_;  // file under specs/ -> text
+  Shared<std::map<std::string, DimInfo>> dims_;
+  Shared<std::map<std::string, RoleInfo>> roles_;
+  Shared<std::map<std::string, std::shared_ptr<const Model>>> models_;
+  Shared<std::map<std::string, QuantScheme>> quants_;
+  Shared<std::vector<KvFormat>> kv_formats_;
+  Shared<ConfigKeys> config_keys_;
+  Shared<std::vector<MixedForm>> mixed_forms_;
+  Shared<Counting> counting_;
+  Shared<GgufTable> gguf_;
+  Shared<std::map<std::string, Adapter>> adapters_;  // each with its own rules alone
+  Shared<std::map<std::string, std::string>> extends_;
+  Shared<std::map<std::string, Adapter>> resolved_;                             // with those it extends
   mutable std::map<std::string, std::shared_ptr<const Component>> components_;  // by file
 };
 

@@ -139,7 +139,7 @@ const std::vector<std::vector<std::string>>& commands() {
       {"components"},
       {"quants"},
       {"guards"},
-      {"guards", "measure", "mixtral", "--evidence", "1", "--quiet"},
+      {"guards", "measure", "mixtral", "--quiet"},
       {"snapshots", "add", "/no/such/folder"},
   };
   return rows;

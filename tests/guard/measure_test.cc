@@ -45,9 +45,13 @@ TEST(Measure, CountsAddUp) {
   const Measured all = measured(2);
   EXPECT_EQ(all.mutants - all.unchanged, all.number_changing());
   int64_t made = 0, caught = 0;
-  for (const auto& [kind, counts] : all.kinds) made += counts.first, caught += counts.second;
+  for (const auto& [kind, share] : all.kinds) made += share.made, caught += share.caught;
   EXPECT_EQ(made, all.number_changing());
   EXPECT_EQ(caught, all.refused + all.caught);
+  ASSERT_EQ(all.levels.size(), 1u) << "every file of the one model meets its index";
+  EXPECT_EQ(all.levels.at(truth::Level::kIndex).made, made);
+  EXPECT_EQ(all.levels.at(truth::Level::kIndex).caught, caught);
+  EXPECT_EQ(all.best.at(truth::Level::kIndex), std::vector<std::string>{"mixtral"});
   for (const auto& [guard, row] : all.guards) {
     EXPECT_LE(row.alone, row.fires) << guard;
     EXPECT_EQ(all.caught_without(guard), caught - row.alone) << guard;
@@ -56,7 +60,10 @@ TEST(Measure, CountsAddUp) {
               row.alone)
         << guard;
   }
-  for (const Survivor& survivor : all.survivors) EXPECT_NE(survivor.before, survivor.after) << survivor.what;
+  for (const Survivor& survivor : all.survivors) {
+    EXPECT_NE(survivor.before, survivor.after) << survivor.what;
+    EXPECT_FALSE(survivor.reason.empty()) << survivor.what;
+  }
 }
 
 TEST(Measure, ASpecThatNoSnapshotSpeaksForIsNamed) {

@@ -98,7 +98,8 @@ TEST(Quant, OwnLibrary) {
       for (const spec::WeightAxis& axis : node.weight_axes)
         EXPECT_TRUE(axis.replicated || !axis.parts.empty()) << name << "." << node.name;
   }
-  for (const auto& [name, model] : library->models()) {
+  for (const auto& [name, shared] : library->models()) {
+    const spec::Model& model = *shared;
     EXPECT_FALSE(model.src.empty()) << name << " has no source";
     for (const std::string& adapter : model.adapters)
       EXPECT_TRUE(library->adapter(adapter, model.at).ok()) << name;
