@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/file.h"
+#include "base/internal/plain_yaml.h"
 
 namespace archlight::base {
 namespace {
@@ -163,9 +164,7 @@ Diagnostic fault_at(const Span& at, std::string wrong, std::string expected, std
   return {at, std::move(wrong), std::move(expected), std::move(fix), {}};
 }
 
-Result<Yaml> parse_yaml(std::shared_ptr<const SourceText> source) {
-  if (source->text.size() > (1 << 20))
-    return fault_at({source, 0, 0, 0}, "holds more than 1 MiB", "a spec file");
+Result<Yaml> internal::read_any_yaml(const std::shared_ptr<const SourceText>& source) {
   Builder builder(source);
   try {
     std::istringstream stream(source->text);
@@ -182,6 +181,13 @@ Result<Yaml> parse_yaml(std::shared_ptr<const SourceText> source) {
   }
   if (!builder.faults.empty()) return builder.faults;
   return std::move(builder.root);
+}
+
+Result<Yaml> parse_yaml(std::shared_ptr<const SourceText> source) {
+  if (source->text.size() > (1 << 20))
+    return fault_at({source, 0, 0, 0}, "holds more than 1 MiB", "a spec file");
+  if (std::optional<Yaml> plain = internal::read_plain_yaml(source)) return std::move(*plain);
+  return internal::read_any_yaml(source);
 }
 
 Result<Yaml> load_yaml(const std::string& path, const std::string& shown_as) {
