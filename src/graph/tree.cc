@@ -298,7 +298,7 @@ class Builder {
            base::did_you_mean(decl.target_name, known));
       return kFailed;
     }
-    if (in.size() < decl.in.size() && op->kind == spec::ShapeKind::kBroadcast && in.size() == 1)
+    if (in.size() < decl.in.size() && in.size() == 1 && adds_to_first(*op))
       return {in[0], false, false, in_streams[0], -1, {}};
     if (op->repeats_last ? in.size() < op->operands.size() : in.size() != op->operands.size()) {
       fail(decl.at, what + " hands " + std::to_string(in.size()) + " operands to op '" + op->name + "'",
@@ -336,6 +336,15 @@ class Builder {
     node.tied = !decl.tied_to.empty() && holds(decl.tied_when, scope);
     tree_.nodes.push_back(std::move(node));
     return {static_cast<NodeId>(tree_.nodes.size() - 1)};
+  }
+
+  // Whether an op without weights hands on its first operand's shape, so that without the other it hands on the operand.
+  static bool adds_to_first(const spec::Op& op) {
+    const auto same = [](const spec::AxisPattern& a, const spec::AxisPattern& b) {
+      return a.rest == b.rest && a.name == b.name && a.formula.empty() && b.formula.empty();
+    };
+    return op.kind == spec::ShapeKind::kBroadcast || (op.params.empty() && op.operands.size() == 2 &&
+                                                      std::ranges::equal(op.operands[0], op.output, same));
   }
 
   // Every key of a node must mean something to its op; one that does not would change no number and mislead.

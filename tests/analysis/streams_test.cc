@@ -181,6 +181,21 @@ TEST(Streams, DeepStack) {
             "deepstack_feat:y@2 ");
 }
 
+// Added at some tokens only, and in prefill only: where there is no element, and in a decode step, the layer's own value is
+// handed on.
+TEST(Streams, EachAddedAtTokens) {
+  const Made made =
+      deep_stack().with("components/library/text.yaml", "{ op: add, in: [second, 'deepstack_feat?'] }",
+                        "{ op: add_at_tokens, in: [second, 'deepstack_feat?'], phase: prefill }");
+  const BillPtr bill = made_bill(made, {1, 5, 7});
+  ASSERT_TRUE(bill);
+  EXPECT_EQ(count_of(*bill, "prefill.vector_flops"), 5 * (15 * 8 + 32));
+  EXPECT_EQ(count_of(*bill, "decode.vector_flops"), 12 * 8 + 32);  // without the 3 injections
+  EXPECT_EQ(both_tracks(made, {2, 5, 7}), "ok");
+  EXPECT_EQ(outcome(made.with("components/library/text.yaml", "'deepstack_feat?'", "deepstack_feat")),
+            "");
+}
+
 // Only some layers of the later stack read, by a rule.
 TEST(Streams, EachByRule) {
   const Made made =
