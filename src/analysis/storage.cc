@@ -227,8 +227,15 @@ class Storer {
     return !scheme.copies_only || param.copies_call >= 0;
   }
 
+  // A weight with an axis of heads in front is as many matrices, stored as one tensor.
+  bool is_stack(const Param& param) const {
+    const spec::Op* op = tree_.nodes[param.node].weight_base ? tree_.nodes[param.node].weight_base_op
+                                                             : tree_.nodes[param.node].op;
+    return param.name == "weight" && param.base_axes.size() == 3 && op->params[0].axes[0].text() == "heads";
+  }
+
   void add_param(size_t i) {
-    const Param& param = analysis_.params[i];
+    Param param = analysis_.params[i];
     // Nodes that read parts of one weight have it stored once.
     if (tree_.nodes[param.node].weight_base)
       for (size_t other = 0; other < i; ++other)
@@ -237,6 +244,11 @@ class Storer {
           out_.of_param[i] = out_.of_param[other];
           return;
         }
+    Expr stack;
+    if (is_stack(param)) {
+      stack = param.base_axes[0];
+      param.base_axes.erase(param.base_axes.begin());
+    }
     const std::vector<std::string> roles = roles_of(param);
     const spec::QuantScheme* scheme = nullptr;
     const spec::QuantChoice* chosen = choice_for(roles);
@@ -290,7 +302,6 @@ class Storer {
       counts.push_back(analysis_.copies[call]);
     }
     const CheckpointPath named = checkpoint_path(adapter_, param.path);
-    Expr stack;
     if (named.stacked && !copied.empty()) {
       stack = counts.back();
       indices.pop_back();
