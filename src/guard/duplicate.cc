@@ -60,9 +60,9 @@ void check_duplicates(const Subject& subject, Findings& out) {
   const spec::Model& model = *subject.binding.model;
   const Lines own = lines_of(model.at);
   for (const auto& [name, other] : subject.library.models()) {
-    if (&other == &model) continue;
+    if (other.get() == &model) continue;
     ++out.checks;
-    if (const Lines its = lines_of(other.at); nearly(own, its))
+    if (const Lines its = lines_of(other->at); nearly(own, its))
       out.advice.push_back(
           base::fault_at(model.at,
                          fmt::format("this says nearly what specs/models/{}.yaml says, but for {}", name,

@@ -98,8 +98,8 @@ base::Result<std::vector<LibraryAnchor>> library_anchors(const spec::Library& li
   }
   for (const auto& [name, model] : library.models()) {
     std::vector<Text> texts;
-    take(texts, model);
-    hold_all("models/" + name, texts, model.src);
+    take(texts, *model);
+    hold_all("models/" + name, texts, model->src);
   }
   return out;
 }
