@@ -65,8 +65,8 @@ void check_duplicates(const Subject& subject, Findings& out) {
     if (const Lines its = lines_of(other->at); nearly(own, its))
       out.advice.push_back(
           base::fault_at(model.at,
-                         fmt::format("this says nearly what specs/models/{}.yaml says, but for {}", name,
-                                     differing(own, its)),
+                         fmt::format("this says nearly what {} says, but for {}",
+                                     subject.library.shown("models/" + name + ".yaml"), differing(own, its)),
                          "one model for both, with all of their architectures under match"));
   }
   std::set<const spec::Component*> seen;
