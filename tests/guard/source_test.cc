@@ -94,7 +94,7 @@ TEST(Anchors, AreHeldAgainstASource) {
       "; expected a class, a method as Class.method, a function, or a word of what was named before it";
   const std::vector<std::pair<std::string, std::string>> rows = {
       {"modeling_tiny.py", "found 1"},
-      {"modeling_tiny.py: TinyAttention.forward, mask_of, prev_topk", "found 4"},
+      {"modeling_tiny.py: TinyAttention.forward, prev_topk, mask_of", "found 4"},
       {"modeling_tiny.py: TinyBlock.forward", "found 2"},  // of its base
       {"modeling_tiny.py: TinyAttention.forward, sliding_window",
        "found 3"},  // a word of the class around it
@@ -132,13 +132,13 @@ TEST(Anchors, WhoseSourceItIsCounts) {
 TEST(Anchors, OneOfSeveralFilesIsEnough) {
   const Sources sources = {truth::Source::of_texts({{"old/modeling_tiny.py", "class Old: pass\n"},
                                                     {"new/modeling_tiny.py", "class New: pass\n"},
-                                                    {"torn/modeling_tiny.py", "class :\n"}},
+                                                    {"torn/modeling_tiny.py", "x = 1\nclass :\n"}},
                                                    "", "made up/")};
   EXPECT_EQ(held("modeling_tiny.py: Old", sources), "found 2");
   EXPECT_EQ(held("modeling_tiny.py: New", sources), "found 2");
   EXPECT_EQ(
       held("torn/modeling_tiny.py: New", sources),
-      "made up/torn/modeling_tiny.py:1:1: no Python from here on; expected a Python source, as published");
+      "made up/torn/modeling_tiny.py:2:1: no Python from here on; expected a Python source, as published");
 }
 
 TEST(Anchors, AStreamsCodeIsInTheFilesOfItsModel) {
@@ -212,15 +212,15 @@ TEST(SourceGuard, AnAnchorThatTheSourceDoesNotBearOutBlocks) {
        "method as "
        "Class.method, a function, or a word of what was named before it; did you mean 'TinyBlock'?\n"},
       {kModel, "`prev_topk`", "`prev_topk_indices`",
-       "specs/models/small.yaml:10:107: [source] the code 'prev_topk_indices' stands nowhere in "
+       "specs/models/small.yaml:9:94: [source] the code 'prev_topk_indices' stands nowhere in "
        "modeling_tiny.py; expected "
        "a piece of its code, comments apart\n"},
       {kModel, "return mask_of(x)", "return mask_of(x, y)",
-       "specs/models/small.yaml:11:67: [source] the code 'return mask_of(x, y)' stands nowhere in "
+       "specs/models/small.yaml:10:69: [source] the code 'return mask_of(x, y)' stands nowhere in "
        "modeling_tiny.py; "
        "expected a piece of its code, comments apart\n"},
       {kAttn, "TinyAttention.forward", "TinyAttention.call",
-       "specs/components/library/attn.yaml:24:6: [source] modeling_tiny.py defines no 'TinyAttention.call'; "
+       "specs/components/library/attn.yaml:23:6: [source] modeling_tiny.py defines no 'TinyAttention.call'; "
        "expected a "
        "class, a method as Class.method, a function, or a word of what was named before it\n"},
   };
@@ -237,10 +237,10 @@ TEST(SourceGuard, AnAnchorThatTheSourceDoesNotBearOutBlocks) {
 
 // Whoever gives a source that cannot be read is told so; the spec is not wrong for it, and not verified either.
 TEST(SourceGuard, ASourceThatCannotBeReadLeavesItOpen) {
-  const Report report = report_of(anchored(), tiny("class TinyBlock:\n  def forward(self\n"));
+  const Report report = report_of(anchored(), tiny("x = 1\nclass :\n"));
   EXPECT_EQ(
       lines_of(report),
-      "made up/modeling_tiny.py:1:1: [not_verifiable] no Python from here on; expected a Python source, as "
+      "made up/modeling_tiny.py:2:1: [not_verifiable] no Python from here on; expected a Python source, as "
       "published\n");
   EXPECT_EQ(report.verdict, Verdict::kNotVerifiable);
 }
