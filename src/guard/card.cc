@@ -104,6 +104,7 @@ bool agrees(const CardFigure& figure, Int128 parameters) {
 }
 
 void check_card(const Subject& subject, Findings& out) {
+  out.ran = false;
   if (subject.truth.card.empty()) {
     out.not_run = "the model card is not at hand";
     return;

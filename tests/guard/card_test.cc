@@ -63,12 +63,12 @@ TEST(Card, IsHeldAgainstTheCount) {
     return *std::ranges::find(from.guards, "card", &GuardRun::name);
   };
   const Report right = report("# Tiny\nIt has 0.0769M parameters, 0.05M active.\n");
-  EXPECT_EQ(advice_of(right), "");
+  EXPECT_EQ(advice_of(right, "card"), "");
   EXPECT_EQ(row(right).checks, 2);
   // Without the table: 73,728.
-  EXPECT_EQ(advice_of(report("0.0737M non-embedding parameters\n")), "");
+  EXPECT_EQ(advice_of(report("0.0737M non-embedding parameters\n"), "card"), "");
   const Report wrong = report("# Tiny\nIt has 7B parameters, 3B active.\n");
-  EXPECT_EQ(advice_of(wrong),
+  EXPECT_EQ(advice_of(wrong, "card"),
             "README.md:2:1: [card] the model card speaks of 7B, 3B parameters; expected 76,928, which "
             "params.total comes "
             "to\n");

@@ -13,7 +13,7 @@ std::string advice(const Files& files) {
   EXPECT_TRUE(library.ok()) << (library.ok() ? "" : base::render_all(library.faults()));
   truth::Truth truth;
   truth.config = json(kConfig);
-  return advice_of(verify_all(*library, truth));
+  return advice_of(verify_all(*library, truth), "duplicate");
 }
 
 // The small model with its attention copied into a draft that it uses instead.

@@ -41,7 +41,7 @@ std::string advice(const std::string& from, const std::string& to, const Files& 
   truth.sources = {truth::Source::of_texts({{"modeling_tiny.py", text}}, "", "made up/")};
   const Report report = verify_all(*library, truth, {"duplicate"});
   EXPECT_EQ(lines_of(report), "") << "advice is no fault";
-  return advice_of(report);
+  return advice_of(report, "forward");
 }
 
 TEST(Forward, AgreesWithTheGraph) {
