@@ -26,9 +26,11 @@ find_package(nlohmann_json REQUIRED)
 find_package(simdjson REQUIRED)
 find_package(OpenSSL REQUIRED)
 find_package(Threads REQUIRED)
+include(cmake/grammar.cmake)
 
 set(ARCHLIGHT_ROOM_base PkgConfig::YAMLCPP PkgConfig::ZSTD fmt::fmt nlohmann_json::nlohmann_json)
-set(ARCHLIGHT_ROOM_truth simdjson::simdjson OpenSSL::SSL OpenSSL::Crypto Threads::Threads)
+set(ARCHLIGHT_ROOM_truth simdjson::simdjson OpenSSL::SSL OpenSSL::Crypto Threads::Threads PkgConfig::TREE_SITTER
+                         python_grammar)
 
 # archlight_room(room depends): src/<room>/**/*.cc but for rooms within it, as archlight_<room>.
 function(archlight_room room depends)

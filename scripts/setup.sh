@@ -9,9 +9,13 @@
 packages=(
   g++ cmake ninja-build ccache pkg-config
   libyaml-cpp-dev libsimdjson-dev nlohmann-json3-dev libcli11-dev libfmt-dev libcpp-httplib-dev libssl-dev libzstd-dev
+  libtree-sitter-dev
   libgtest-dev libbenchmark-dev libginac-dev libcln-dev libvalijson-dev
   ca-certificates zstd graphviz python3
 )
+
+# npm fetches the grammar by which forward sources are read (cmake/grammar.cmake); any npm will do.
+command -v npm >/dev/null || packages+=(npm)
 
 mkdir -p "$root/build"
 logs=$root/build/logs

@@ -103,9 +103,17 @@ int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err)
 
   CLI::App* validate_cmd =
       app.add_subcommand("validate", "hold a model, or a spec file against all its snapshots");
-  validate_cmd->add_option("MODEL|SPEC", target)->required();
+  CLI::Option* validated = validate_cmd->add_option("MODEL|SPEC", target);
+  validate_cmd->add_option("--source", options.source_folders,
+                           "a folder of forward source to hold anchors against; can be said for several");
+  bool anchors = false;
+  validate_cmd->add_flag("--anchors", anchors, "hold the anchors of every spec, in the place of one model")
+      ->excludes(validated);
   common(validate_cmd, true);
-  validate_cmd->callback([&] { status = validate(target, options, out, err); });
+  validate_cmd->callback([&] {
+    if (!anchors && target.empty()) throw CLI::RequiredError("MODEL|SPEC");
+    status = anchors ? validate_anchors(options, out, err) : validate(target, options, out, err);
+  });
 
   CLI::App* graph_cmd =
       app.add_subcommand("graph", "the computation graph, block by block, with shapes on its edges");

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "cli/session.h"
 #include "expr/rational.h"
+#include "guard/anchors.h"
 
 namespace archlight::cli {
 
@@ -23,6 +24,10 @@ int inspect(const std::string& model, const Options& options, std::ostream& out,
 int explain(const std::string& model, const std::string& quantity, bool latex, const Options& options,
             std::ostream& out, std::ostream& err);
 int validate(const std::string& target, const Options& options, std::ostream& out, std::ostream& err);
+// Every anchor of every spec, held against the source in options.source_folders.
+int validate_anchors(const Options& options, std::ostream& out, std::ostream& err);
+// Faults where a folder cannot be read or holds no source.
+base::Result<guard::Sources> open_sources(const std::vector<std::string>& folders);
 int graph(const std::string& model, const GraphOptions& shape, const Options& options, std::ostream& out,
           std::ostream& err);
 int models(const Options& options, std::ostream& out, std::ostream& err);

@@ -50,6 +50,7 @@ Result<std::shared_ptr<const Session>> open_session(const std::string& model, co
   Result<truth::Truth> truth = truth::open_truth(model, open);
   if (!truth) return truth.faults();
   session->truth = std::move(*truth);
+  for (const auto& source : options.sources) session->truth.sources.push_back(source);
   std::string adapter;
   if (session->truth.gguf) {
     std::set<std::string> names;

@@ -23,9 +23,11 @@ struct Options {
   bool quiet = false;
   std::string revision;
   analysis::BillInput input;
-  std::vector<std::string> without;         // guards that are left out
-  std::vector<std::string> engine_options;  // "ubatch=512", as given
-  std::vector<std::string> specs;           // folders of a user's own, before the project's
+  std::vector<std::string> without;                           // guards that are left out
+  std::vector<std::string> engine_options;                    // "ubatch=512", as given
+  std::vector<std::string> specs;                             // folders of a user's own, before the project's
+  std::vector<std::string> source_folders;                    // of forward sources
+  std::vector<std::shared_ptr<const truth::Source>> sources;  // those, opened
 };
 
 struct Session {

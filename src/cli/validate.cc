@@ -167,7 +167,11 @@ int validate_spec(const std::string& path, const Options& given, std::ostream& o
 
 }  // namespace
 
-int validate(const std::string& target, const Options& options, std::ostream& out, std::ostream& err) {
+int validate(const std::string& target, const Options& asked, std::ostream& out, std::ostream& err) {
+  Options options = asked;
+  base::Result<guard::Sources> sources = open_sources(options.source_folders);
+  if (!sources) return no_answer(sources.faults(), options, out, err);
+  options.sources = std::move(*sources);
   if (target.ends_with(".yaml")) return validate_spec(target, options, out, err);
   base::Result<std::shared_ptr<const Session>> opened = open_session(target, options);
   if (!opened) return no_answer(opened.faults(), options, out, err);

@@ -4,7 +4,11 @@
 
 #include "guard/analysis_guard.h"
 #include "guard/axiom.h"
+#include "guard/card.h"
+#include "guard/duplicate.h"
+#include "guard/forward.h"
 #include "guard/schedule.h"
+#include "guard/source.h"
 #include "guard/structural.h"
 #include "guard/wiring.h"
 
@@ -45,12 +49,31 @@ constexpr Guard kGuards[] = {
      .checks = "what components promise of their caches holds for every context length",
      .against = "the evaluation on symbols, or one context length that refutes it",
      .run = check_axioms},
+    {.name = "source",
+     .checks = "every anchor of the spec is found; each stream has a producer and a reader",
+     .against = "the forward source, where it is at hand",
+     .run = check_source},
     {.name = "weight",
      .checks = "every tensor's name, element count and bytes, both ways, and the totals",
      .against = "tensor headers; the index; recorded totals; file sizes"},
     {.name = "packing",
      .checks = "every tensor's stored shape and dtype",
      .against = "tensor headers and the schemes of specs/quant"},
+    {.name = "forward",
+     .strength = Strength::kAdvises,
+     .checks = "modules are called in the graph's order, and a layer adds as often to its residual",
+     .against = "forward() of the classes that anchors name",
+     .run = check_forward},
+    {.name = "card",
+     .strength = Strength::kAdvises,
+     .checks = "the number of parameters",
+     .against = "what the model card says of it",
+     .run = check_card},
+    {.name = "duplicate",
+     .strength = Strength::kAdvises,
+     .checks = "no draft and no model says nearly what another says",
+     .against = "the other files of specs",
+     .run = check_duplicates},
 };
 
 }  // namespace

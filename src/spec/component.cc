@@ -299,6 +299,7 @@ NodeDecl parse_node(const Yaml& node, const std::string& name, const base::Span&
   out.apart = reader.text("apart");
   out.prefill_only = parse_prefill_only(reader.get("phase"), faults);
   out.src = reader.text("src");
+  out.src_at = reader.place("src");
   reader.finish();
   if (!out.active.empty() && out.copies.empty())
     faults.push_back(
@@ -353,6 +354,7 @@ Result<Component> parse_component(const Yaml& root, const std::string& name) {
   out.reads = reader.texts("reads");
   if (const Yaml* axioms = reader.get("axioms")) out.axioms = parse_axioms(*axioms, faults);
   out.src = reader.text("src");
+  out.src_at = reader.place("src");
   reader.finish();
   if (!faults.empty()) return faults;
   return out;

@@ -95,6 +95,7 @@ struct NodeDecl {
   std::string apart;  // of a node of a model's list: counted apart from the main model
   bool prefill_only = false;
   std::string src;
+  base::Span src_at;
 };
 
 struct CacheEntry {
@@ -139,6 +140,7 @@ struct Component {
   base::Span reads_at;
   std::vector<Axiom> axioms;
   std::string src;
+  base::Span src_at;
   bool draft = false;
 
   // A node of the graph, or an entry of `weights`.

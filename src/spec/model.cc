@@ -88,6 +88,7 @@ StreamDecl parse_stream(const base::YamlEntry& entry, Faults& faults) {
   for (const Yaml& axis : reader.list("shape", "a list of axes"))
     out.shape.push_back(internal::read_formula(axis, faults));
   out.src = reader.text("src");
+  out.src_at = reader.place("src");
   out.from = reader.text("from");
   out.when = reader.formula("when");
   for (const char* side : {"before", "after"}) {
@@ -386,6 +387,7 @@ Result<Model> parse_model(const Yaml& root, const std::string& name) {
   out.drafts = reader.texts("drafts");
   out.max_context = strip_config(reader.text("max_context"));
   out.src = reader.text("src");
+  out.src_at = reader.place("src");
   out.note = reader.text("note");
   reader.finish();
   if (!faults.empty()) return faults;

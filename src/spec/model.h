@@ -70,6 +70,7 @@ struct StreamDecl {
   bool carries = false;
   std::vector<expr::Formula> shape;
   std::string src;
+  base::Span src_at;
   expr::Formula when;     // there only where it is not 0
   std::string from;       // of an append stream: a carried stream, "out", or a node of the block
   std::string selection;  // "before" or "after"
@@ -176,6 +177,7 @@ struct Model {
   std::vector<std::string> drafts;
   std::string max_context;  // config key
   std::string src;
+  base::Span src_at;
   std::string note;
 
   const std::string* component_of(std::string_view slot) const;

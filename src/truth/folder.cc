@@ -13,11 +13,13 @@
 #include "truth/internal/assemble.h"
 #include "truth/internal/faults.h"
 #include "truth/safetensors.h"
+#include "truth/source.h"
 
 namespace archlight::truth {
 namespace {
 
 constexpr uint64_t kMaxConfigBytes = uint64_t{64} << 20;
+constexpr uint64_t kMaxCardBytes = uint64_t{4} << 20;
 constexpr uint64_t kMaxIndexBytes = uint64_t{256} << 20;
 constexpr std::string_view kSafetensors = ".safetensors";
 constexpr std::string_view kSafetensorsIndex = ".safetensors.index.json";
@@ -198,6 +200,10 @@ base::Result<Truth> read_folder(const std::string& folder) {
   truth.origin = "folder " + folder;
   if (base::Faults faults = refuse_irregular(folder); !faults.empty()) return faults;
   if (base::Faults faults = read_configs(folder, truth); !faults.empty()) return faults;
+  // For advice alone: one that cannot be read is as good as none.
+  if (base::Result<std::string> card = base::read_file(folder + "/README.md", kMaxCardBytes))
+    truth.card = std::move(*card);
+  if (auto source = Source::beside(folder, truth.repo)) truth.sources.push_back(std::move(source));
 
   std::vector<std::string> tensor_files, indexes, pickle_indexes, gguf_files;
   bool pickles = false;

@@ -20,6 +20,7 @@
 #include "truth/internal/progress.h"
 #include "truth/internal/repository.h"
 #include "truth/safetensors.h"
+#include "truth/source.h"
 
 namespace archlight::truth {
 namespace {
@@ -30,6 +31,9 @@ constexpr uint64_t kMaxIndex = uint64_t{128} << 20;
 constexpr uint64_t kMaxAllHeaders = uint64_t{512} << 20;  // the largest published sets have 20 to 30 MB
 constexpr size_t kMaxShards = 10'000;                     // the largest published sets have a few hundred
 constexpr uint64_t kLengthBytes = 8;
+constexpr const char* kCard = "README.md";
+constexpr uint64_t kMaxCard = uint64_t{4} << 20;
+constexpr size_t kMaxSources = 32;  // files of forward source; published models have one to five
 
 std::string env(const char* name) {
   const char* value = std::getenv(name);
@@ -67,6 +71,24 @@ base::Result<std::string> find_token(const HubOptions& options) {
   return token;
 }
 
+// The modules of the repository itself that a config names: "modeling_x.py" of {"AutoModel": "modeling_x.XModel"}. Those
+// of tokenizers and processors are no part of the forward pass, nor are other repositories' ("org/name--modeling_x.X").
+std::vector<std::string> modules_of(const base::Json& config) {
+  std::vector<std::string> out;
+  if (!config.is_object() || !config.contains("auto_map") || !config["auto_map"].is_object()) return out;
+  for (const auto& [kind, value] : config["auto_map"].items()) {
+    if (!kind.starts_with("AutoModel") || !value.is_string()) continue;
+    const auto& text = value.get_ref<const std::string&>();
+    const size_t dot = text.rfind('.');
+    if (dot == std::string::npos || text.find("--") != std::string::npos) continue;
+    std::string name = text.substr(0, dot);
+    std::ranges::replace(name, '.', '/');
+    name += ".py";
+    if (!file_name_problem(name) && std::ranges::find(out, name) == out.end()) out.push_back(std::move(name));
+  }
+  return out;
+}
+
 class HubReader {
  public:
   HubReader(HubTarget target, HubCache cache, bool offline, int parallel, FetchPolicy policy, bool progress)
@@ -101,6 +123,8 @@ class HubReader {
 
     truth_.level = Level::kHeader;
     name_truth();
+    read_source();
+    read_card();
     if (repository_.elements) {
       truth_.recorded_elements = *repository_.elements;
       truth_.recorded_elements_source = "the hub's safetensors.total";
@@ -271,6 +295,44 @@ class HubReader {
       return {file_fault(shown_as(name), "not a JSON object", "a config: {\"key\": value, ...}")};
     into = *json;
     return {};
+  }
+
+  // The model card is for advice alone: without it nothing is amiss.
+  void read_card() {
+    if (!repository_.find(kCard)) return;
+    if (base::Result<std::optional<std::string>> text = small_file(kCard, kMaxCard); text && *text)
+      truth_.card = std::move(**text);
+  }
+
+  // The files that config.auto_map names, and those beside them that they import. What cannot be had leaves the source
+  // not at hand, and the read as good as without it.
+  void read_source() {
+    if (!truth_.config) return;
+    std::vector<std::string> wanted = modules_of(*truth_.config);
+    std::vector<std::pair<std::string, std::string>> texts;
+    for (size_t i = 0; i < wanted.size() && i < kMaxSources; ++i) {
+      const std::string name = wanted[i];
+      base::Result<std::optional<std::string>> text = small_file(name, kMaxSourceBytes);
+      if (!text || !*text) {
+        truth_.notes.push_back(
+            fmt::format("the forward source {} is not at hand: {}", name,
+                        text ? "the repository has no such file" : text.faults()[0].wrong));
+        continue;
+      }
+      texts.emplace_back(name, **text);
+      const base::Result<PythonFile> parsed = PythonFile::parse(std::move(**text), shown_as(name));
+      if (!parsed) continue;  // who asks for it is told
+      const size_t slash = name.rfind('/');
+      for (const std::string& sibling : parsed->siblings()) {
+        const std::string file =
+            (slash == std::string::npos ? "" : name.substr(0, slash + 1)) + sibling + ".py";
+        if (!sibling.starts_with("configuration_") && !file_name_problem(file) && !repository_.lacks(file) &&
+            std::ranges::find(wanted, file) == wanted.end())
+          wanted.push_back(file);
+      }
+    }
+    if (!texts.empty())
+      truth_.sources.push_back(Source::of_texts(std::move(texts), target_.repo, shown_as("")));
   }
 
   base::Faults read_configs() {

@@ -22,6 +22,8 @@
 
 namespace archlight::truth {
 
+class Source;
+
 enum class Level { kConfig, kCount, kIndex, kHeader };
 std::string_view level_name(Level level);
 
@@ -84,6 +86,9 @@ struct Truth {
   std::string recorded_elements_source;
   std::vector<ShardFile> shards;
   std::vector<std::string> notes;  // surprises worth a line in the output
+  std::string card;                // the model card, README.md; empty where it is not at hand
+  std::vector<std::shared_ptr<const Source>>
+      sources;  // the forward source, as far as it is at hand (source.h)
 };
 
 struct OpenOptions {

@@ -93,7 +93,8 @@ std::string without_unit(const Json& value, const std::string& key, const std::s
   static const std::set<std::string> plain = {"checks", "faults", "open",        "advice", "line",
                                               "column", "nodes",  "first_layer", "value"};
   if (value.is_number()) {
-    for (const char* ending : {"_bytes", "_elements", "_tokens", "_requests", "_bytes_per_token", "_mutants"})
+    for (const char* ending :
+         {"_bytes", "_elements", "_tokens", "_requests", "_bytes_per_token", "_mutants", "_anchors"})
       if (key.ends_with(ending)) return {};
     return units.contains(key) || plain.contains(key) ? std::string() : path;
   }
@@ -134,6 +135,7 @@ const std::vector<std::vector<std::string>>& commands() {
       {"validate", "Qwen--Qwen3-8B"},
       {"validate", ARCHLIGHT_SOURCE_DIR "/specs/models/llama.yaml"},
       {"validate", "/no/such.yaml"},
+      {"validate", "--anchors", "--source", ARCHLIGHT_SOURCE_DIR "/tests/records"},
       {"graph", "deepseek-ai/DeepSeek-V3"},
       {"graph", "deepseek-ai/DeepSeek-V3", "--phase", "decode", "--open", "all"},
       {"graph", "Qwen--Qwen3-8B", "--depth", "0"},

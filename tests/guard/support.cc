@@ -140,6 +140,13 @@ std::string advice_of(const Report& report) {
   return out;
 }
 
+std::string advice_of(const Report& report, std::string_view guard) {
+  std::string out;
+  for (const base::Diagnostic& advice : report.advice)
+    if (advice.guard == guard) out += advice.message() + "\n";
+  return out;
+}
+
 std::string remarks_of(const Report& report) {
   std::string out;
   for (const std::string& remark : report.remarks) out += remark + "\n";

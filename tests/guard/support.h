@@ -37,5 +37,7 @@ truth::TensorTable table(std::string_view lines);
 std::string lines_of(const Report& report);
 std::string remarks_of(const Report& report);
 std::string advice_of(const Report& report);
+// That of one guard alone.
+std::string advice_of(const Report& report, std::string_view guard);
 
 }  // namespace archlight::guard::testing

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "truth/hub_server.h"
+#include "truth/source.h"
 
 namespace archlight::truth {
 namespace {
@@ -223,6 +224,59 @@ TEST_F(HubClient, ProgressIsAFewLinesWhereThereIsNoTerminal) {
   testing::internal::CaptureStderr();
   truth();
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+}
+
+// What config.auto_map names of the model is read whole, and what it imports from beside it; nothing of other repositories,
+// tokenizers or configs. Offline it comes from the cache.
+TEST_F(HubClient, ForwardSourceOfRemoteCode) {
+  hub.publish_two_shards();
+  std::map<std::string, std::string>& files = hub.commits[kCommitA];
+  files["config.json"] = R"({"model_type": "test", "auto_map": {
+      "AutoConfig": "configuration_tiny.TinyConfig", "AutoModel": "modeling_tiny.TinyModel",
+      "AutoModelForCausalLM": "modeling_tiny.TinyForCausalLM", "AutoModelForImages": "other/repo--modeling_x.X",
+      "AutoTokenizer": ["tokenization_tiny.TinyTokenizer", null], "AutoModelForTokens": "../etc.X", "AutoModelBad": 7}})";
+  files["modeling_tiny.py"] =
+      "from .tiny_vision import TinyVision\nfrom .absent import X\n"
+      "from .configuration_tiny import TinyConfig\nclass TinyModel: pass\n";
+  files["tiny_vision.py"] = "class TinyVision: pass\n";
+  files["configuration_tiny.py"] = files["tokenization_tiny.py"] = "x = 1\n";
+  const auto holds = [&](const Truth& got) {
+    ASSERT_EQ(got.sources.size(), 1u);
+    EXPECT_EQ(got.sources[0]->names(), (std::vector<std::string>{"modeling_tiny.py", "tiny_vision.py"}));
+    const Source::File file = got.sources[0]->file("modeling_tiny.py");
+    ASSERT_TRUE(file.ok());
+    EXPECT_NE((*file)->find("TinyModel"), nullptr);
+    EXPECT_EQ(got.notes, std::vector<std::string>{});
+  };
+  holds(truth());
+  EXPECT_EQ(hub.count("modeling_tiny.py"), 2u);  // the hub's redirect, and the file
+  EXPECT_EQ(hub.count("configuration_tiny.py") + hub.count("tokenization_tiny.py") + hub.count("modeling_x"),
+            0u);
+  options.offline = true;
+  hub.forget();
+  holds(truth());
+  EXPECT_EQ(hub.seen().size(), 0u);
+}
+
+TEST_F(HubClient, ModelCard) {
+  hub.publish_two_shards();
+  EXPECT_EQ(truth().card, "");
+  hub.commits[kCommitB] = hub.commits[kCommitA];
+  hub.commits[kCommitB]["README.md"] = "# Tiny\nIt has 7B parameters.\n";
+  hub.branches["main"] = kCommitB;
+  EXPECT_EQ(truth().card, "# Tiny\nIt has 7B parameters.\n");
+}
+
+// A source that cannot be had is no reason to have nothing: the read says so, and goes on.
+TEST_F(HubClient, ForwardSourceThatIsNotThere) {
+  hub.publish_two_shards();
+  hub.commits[kCommitA]["config.json"] = R"({"auto_map": {"AutoModel": "modeling_gone.Gone"}})";
+  const Truth got = truth();
+  EXPECT_EQ(got.level, Level::kHeader);
+  EXPECT_EQ(got.sources.size(), 0u);
+  EXPECT_EQ(got.notes,
+            (std::vector<std::string>{
+                "the forward source modeling_gone.py is not at hand: the repository has no such file"}));
 }
 
 }  // namespace

@@ -26,6 +26,8 @@ class Reader {
   const base::Yaml* get(std::string_view key);
   const base::Yaml* require(std::string_view key, std::string_view form);
   bool has(std::string_view key) const { return node_.find(key) != nullptr; }
+  // Where the value under a key stands; the whole map's place where there is none.
+  base::Span place(std::string_view key) const { return has(key) ? node_.find(key)->at : node_.at; }
 
   std::string text(std::string_view key, std::string fallback = {});
   std::string required_text(std::string_view key);
