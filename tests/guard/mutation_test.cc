@@ -143,11 +143,19 @@ const Tested kSubjects[] = {
       {"cut/GLM-5-bare", "zai-org--GLM-5-FP8", CUT_DSA CUT_BARE R"(, "qk_head_dim": null})"},
       {"cut/GLM-5", "zai-org--GLM-5-FP8",
        CUT_DSA CUT_FULL R"(, "qk_head_dim": null, "tie_word_embeddings": null})"},
-      {"cut/GLM-5.2", "zai-org--GLM-5.2-FP8",
-       CUT_DSA CUT_FULL R"(, "qk_head_dim": null, "index_topk_freq": 2, "index_skip_topk_offset": 2,)"
-                        R"( "indexer_types": ["full", "full", "shared", "full", "shared"],)"
-                        R"( "mlp_layer_types": ["dense", "dense", "sparse", "sparse", "sparse"]})"},
-      // The same by the interval: full where max(layer - 2 + 1, 0) is even, in layers 0, 1 and 3.
+      // Which layers share: by a list, by a pattern of letters, and by an interval: full where max(layer - offset + 1, 0)
+      // is a multiple of it, of 3 behind layer 1 and of 2 behind layer 2, where no offset is stated.
+      {"cut/GLM-5.2-early", "zai-org--GLM-5.2-FP8",
+       CUT_DSA CUT_FULL R"(, "num_hidden_layers": 6, "qk_head_dim": null, "index_topk_freq": null,)"
+                        R"( "indexer_types": ["full", "shared", "shared", "full", "shared", "shared"],)"
+                        R"( "mlp_layer_types": ["dense", "dense", "sparse", "sparse", "sparse", "sparse"]})"},
+      {"cut/GLM-5.2-early", "zai-org--GLM-5.2-FP8",
+       CUT_DSA CUT_FULL
+       R"(, "num_hidden_layers": 6, "qk_head_dim": null, "index_topk_freq": null,)"
+       R"( "indexer_types": null, "index_topk_pattern": "FSSFSS", "mlp_layer_types": null})"},
+      {"cut/GLM-5.2-early", "zai-org--GLM-5.2-FP8",
+       CUT_DSA CUT_FULL R"(, "num_hidden_layers": 6, "qk_head_dim": null, "index_topk_freq": 3,)"
+                        R"( "index_skip_topk_offset": 1, "indexer_types": null, "mlp_layer_types": null})"},
       {"cut/GLM-5.2", "zai-org--GLM-5.2-FP8",
        CUT_DSA CUT_FULL R"(, "qk_head_dim": null, "index_topk_freq": 2, "index_skip_topk_offset": null,)"
                         R"( "indexer_types": null, "mlp_layer_types": null})"}}},
@@ -210,7 +218,7 @@ const Explained kExplained[] = {
     {"models/qwen3*", "*layers.layers[0]*", kNoWindow},
     {"models/deepseek_v*", "*layers.layers[1]*", kEveryLayer},
     {"models/deepseek_v*", "*moe_layer_freq*", kEveryLayer},
-    {"models/glm_moe_dsa*", "*layers.layers[1]*", kEveryLayer},
+    {"models/glm_moe_dsa*", "*layers.layers[3]*", "equal: layers that no rule takes are of the same kind"},
     {"models/glm_moe_dsa*", "*moe_layer_freq*", kEveryLayer},
     {"models/deepseek_v*", "rename mtp", kLabel},
     {"models/glm_moe_dsa*", "rename mtp", kLabel},
@@ -257,8 +265,6 @@ const Explained kExplained[] = {
     {"components/library/dsa_indexer.yaml", "bypass weights by weights_proj", kElementwise},
     {"components/library/dsa_indexer.yaml", "op weights from scale to sigmoid", kElementwise},
     {"components/library/dsa_indexer.yaml", "bypass index_relu by index_scores", kElementwise},
-    {"components/library/dsa_indexer.yaml", "width chosen.dims.keys plus 1",
-     "how many keys are chosen is in no tensor; golden numbers hold it"},
     {"components/library/dsa_indexer.yaml", "cache k_heads for k", "the same elements, seen as one head"},
     {"components/library/dsa_indexer.yaml", "other role", "equal: the call states the role"},
 

@@ -238,6 +238,7 @@ for name, model in {"DeepSeek-V3.2": same(DEEPSEEK_V32), "GLM-5": same(GLM_5, fp
                                recorded_elements=0)
     if name == "GLM-5":
         CUTS["cut/GLM-5.2"] = same(CUTS["cut/GLM-5"], shared_index=(2, 4))
+        CUTS["cut/GLM-5.2-early"] = same(CUTS["cut/GLM-5"], num_hidden_layers=6, shared_index=(1, 2, 4, 5))
     CUTS[f"cut/{name}-bare"] = same(CUTS["cut/" + name], mtp_layers=0, shared_experts=0, stores_head=False)
 
 

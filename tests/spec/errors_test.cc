@@ -366,7 +366,7 @@ TEST(SpecErrors, Tables) {
        "specs/counting.yaml:2:25: unknown dtype 'INT'; expected a safetensors dtype"},
       {"counting.yaml", "scalar: true", "scaler: true",
        "specs/counting.yaml:2:27: unknown key 'scaler' in 'tensors' of a counting rule; expected one of "
-       "buffer, "
+       "apart, buffer, "
        "dtype, main, names, scalar, schemes, tied; did you mean 'scalar'?"},
   };
   check(both, tables);
