@@ -36,14 +36,15 @@ bool path_matches(std::string_view pattern, std::string_view path) {
 
 std::string with_indices(const std::string& pattern, const std::vector<int64_t>& values) {
   std::string out;
-  size_t next = 0;
-  for (char c : pattern) {
-    if (c == '*' && next < values.size())
-      out += std::to_string(values[next++]);
-    else
-      out += c;
+  out.reserve(pattern.size() + 4 * values.size());
+  size_t at = 0;
+  for (const int64_t value : values) {
+    const size_t star = pattern.find('*', at);
+    if (star == std::string::npos) break;
+    out.append(pattern, at, star - at) += std::to_string(value);
+    at = star + 1;
   }
-  return out;
+  return out.append(pattern, at);
 }
 
 CheckpointPath checkpoint_path(const spec::Adapter* adapter, const std::string& canonical) {

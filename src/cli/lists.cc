@@ -21,17 +21,24 @@ namespace {
 struct Listed {
   Json row;
   std::vector<std::string> line, missing;
+  base::Faults faults;  // of the snapshot itself
 };
 
-Listed listed(const truth::SnapshotInfo& info, const Options& options,
+Listed listed(const std::string& name, const std::string& home, const Options& options,
               const std::shared_ptr<const spec::Library>& library) {
   Listed out;
-  out.row = {{"snapshot", info.name}, {"repo", info.repo}, {"level", truth::level_name(info.level)}};
-  base::Result<std::shared_ptr<const Session>> session = open_session(info.name, options, library);
+  base::Result<truth::Truth> truth = truth::open_truth(name, {home, {}, true, false, false});
+  if (!truth) {
+    out.faults = truth.faults();
+    return out;
+  }
+  out.row = {{"snapshot", name}, {"repo", truth->repo}, {"level", truth::level_name(truth->level)}};
+  base::Result<std::shared_ptr<const Session>> session =
+      open_session_on(std::move(*truth), name, options, library);
   if (!session) {
     const std::string why = session.faults()[0].wrong;
     out.row["missing"] = why;
-    out.missing = {info.name, why};
+    out.missing = {name, why};
     return out;
   }
   const guard::Report& report = (*session)->report;
@@ -56,7 +63,7 @@ Listed listed(const truth::SnapshotInfo& info, const Options& options,
   if (report.verdict != guard::Verdict::kVerified && !report.faults.empty()) why = report.faults[0].wrong;
   if (!why.empty()) out.row["why"] = why;
   out.line = {
-      info.name,
+      name,
       (*session)->binding->model->name,
       std::string(truth::level_name(report.level)) + " " + std::string(guard::verdict_name(report.verdict)),
       total,
@@ -73,15 +80,13 @@ int models(const Options& options, std::ostream& out, std::ostream& err) {
   if (!home) return no_answer(home.faults(), options, out, err);
   base::Result<std::shared_ptr<const spec::Library>> library = open_library(options);
   if (!library) return no_answer(library.faults(), options, out, err);
-  base::Result<std::vector<truth::SnapshotInfo>> snapshots = truth::list_snapshots(*home);
-  if (!snapshots) return no_answer(snapshots.faults(), options, out, err);
-  Options offline = options;
-  offline.offline = true;
-  std::vector<Listed> all(snapshots->size());
+  base::Result<std::vector<std::string>> names = truth::snapshot_names(*home);
+  if (!names) return no_answer(names.faults(), options, out, err);
+  std::vector<Listed> all(names->size());
   std::atomic<size_t> next = 0;
   // Components load when first asked for, so each thread has a library of its own.
   const auto work = [&](std::shared_ptr<const spec::Library> own) {
-    for (size_t i = next++; i < all.size(); i = next++) all[i] = listed((*snapshots)[i], offline, own);
+    for (size_t i = next++; i < all.size(); i = next++) all[i] = listed((*names)[i], *home, options, own);
   };
   std::vector<std::thread> threads;
   for (unsigned i = 1; i < std::thread::hardware_concurrency(); ++i)
@@ -89,6 +94,9 @@ int models(const Options& options, std::ostream& out, std::ostream& err) {
       threads.emplace_back(work, std::move(*own));
   work(*library);
   for (std::thread& thread : threads) thread.join();
+  base::Faults faults;
+  for (const Listed& each : all) base::append(faults, each.faults);
+  if (!faults.empty()) return no_answer(faults, options, out, err);
   Json rows = Json::array();
   std::vector<std::vector<std::string>> lines, others;
   for (Listed& each : all) {

@@ -37,11 +37,7 @@ Result<std::shared_ptr<const Session>> open_session(const std::string& model, co
 
 Result<std::shared_ptr<const Session>> open_session(const std::string& model, const Options& options,
                                                     std::shared_ptr<const spec::Library> library) {
-  auto session = std::make_shared<Session>();
-  session->asked = model;
-  session->library = std::move(library);
-  const Result<analysis::BillInput> input = input_of(options, *session->library);
-  if (!input) return input.faults();
+  if (const Result<analysis::BillInput> input = input_of(options, *library); !input) return input.faults();
   truth::OpenOptions open;
   open.offline = options.offline;
   open.hub_first = options.hub_first;
@@ -49,7 +45,18 @@ Result<std::shared_ptr<const Session>> open_session(const std::string& model, co
   open.progress = !options.quiet;
   Result<truth::Truth> truth = truth::open_truth(model, open);
   if (!truth) return truth.faults();
-  session->truth = std::move(*truth);
+  return open_session_on(std::move(*truth), model, options, std::move(library));
+}
+
+Result<std::shared_ptr<const Session>> open_session_on(truth::Truth truth, const std::string& model,
+                                                       const Options& options,
+                                                       std::shared_ptr<const spec::Library> library) {
+  auto session = std::make_shared<Session>();
+  session->asked = model;
+  session->library = std::move(library);
+  const Result<analysis::BillInput> input = input_of(options, *session->library);
+  if (!input) return input.faults();
+  session->truth = std::move(truth);
   for (const auto& source : options.sources) session->truth.sources.push_back(source);
   std::string adapter;
   if (session->truth.gguf) {

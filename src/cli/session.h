@@ -45,6 +45,10 @@ base::Result<std::shared_ptr<const Session>> open_session(const std::string& mod
 // The same with the library at hand, for commands over many models.
 base::Result<std::shared_ptr<const Session>> open_session(const std::string& model, const Options& options,
                                                           std::shared_ptr<const spec::Library> library);
+// The same with its truth already opened.
+base::Result<std::shared_ptr<const Session>> open_session_on(truth::Truth truth, const std::string& model,
+                                                             const Options& options,
+                                                             std::shared_ptr<const spec::Library> library);
 // What the bill is asked for: the engine's name and its options read.
 base::Result<analysis::BillInput> input_of(const Options& options, const spec::Library& library);
 // The bill as formulas, under what the guards chose.

@@ -131,7 +131,8 @@ int validate_spec(const std::string& path, const Options& given, std::ostream& o
     if (!truth || !truth->config) continue;
     base::Result<const spec::Model*> described = (*library)->model_for(*truth->config);
     if (!described || *described != *model) continue;
-    base::Result<std::shared_ptr<const Session>> session = open_session(info.name, options, *library);
+    base::Result<std::shared_ptr<const Session>> session =
+        open_session_on(std::move(*truth), info.name, options, *library);
     if (!session) {
       const base::Faults found = shown(session.faults());
       base::append(faults, found);

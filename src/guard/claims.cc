@@ -4,37 +4,8 @@
 
 namespace archlight::guard::internal {
 
-namespace {
-
-// A segment that canonical names show as '*': digits as a spec writes an index. "007" and numbers past any model stay
-// text, so that they match nothing.
-bool is_index(std::string_view part) {
-  return !part.empty() && part.size() <= 9 &&
-         std::ranges::all_of(part, [](char c) { return c >= '0' && c <= '9'; }) &&
-         (part[0] != '0' || part.size() == 1);
-}
-
-}  // namespace
-
-void canonical_name(std::string_view name, std::string& key, std::vector<int64_t>& values) {
-  key.clear();
-  values.clear();
-  size_t kept = 0;  // what stands before is in the key
-  for (size_t at = 0; at < name.size();) {
-    const size_t end = std::min(name.find('.', at), name.size());
-    if (const std::string_view part = name.substr(at, end - at); is_index(part)) {
-      int64_t value = 0;
-      for (char digit : part) value = value * 10 + (digit - '0');
-      values.push_back(value);
-      key.append(name, kept, at - kept).push_back('*');
-      kept = end;
-    }
-    at = end + 1;
-  }
-  key.append(name.substr(std::min(kept, name.size())));
-}
-
-Claims::Claims(const analysis::Storage& storage) {
+Claims::Claims(const analysis::Storage& storage, const TensorNames& names)
+    : names_(names), by_key_(names.key_count()) {
   claims_.reserve(storage.tensors.size());
   for (size_t row = 0; row < storage.tensors.size(); ++row) {
     const analysis::StoredTensor& tensor = storage.tensors[row];
@@ -74,23 +45,22 @@ Claims::Claims(const analysis::Storage& storage) {
     claim.seen.assign(instances, 0);
     for (const expr::Expr& axis : tensor.shape)
       claim.shape.push_back(static_cast<uint64_t>(axis.integer().value_or(0)));
-    by_name_[key].push_back(claims_.size());
+    if (const std::optional<size_t> known = names.find(key)) by_key_[*known].push_back(claims_.size());
+    leaf_names_.push_back(std::move(key));
     claims_.push_back(std::move(claim));
   }
 }
 
-Claim* Claims::take(std::string_view tensor, bool* twice) {
-  canonical_name(tensor, key_, values_);
-  const auto it = by_name_.find(key_);
-  if (it == by_name_.end()) return nullptr;
-  for (size_t index : it->second) {
+Claim* Claims::take(size_t tensor, bool* twice) {
+  const std::vector<int64_t>& values = names_.indices(names_.indices_of(tensor));
+  for (size_t index : by_key_[names_.key_of(tensor)]) {
     Claim& claim = claims_[index];
-    if (claim.axes.size() != values_.size()) continue;
+    if (claim.axes.size() != values.size()) continue;
     size_t instance = 0;
     bool inside = true;
-    for (size_t i = 0; i < values_.size() && inside; ++i) {
+    for (size_t i = 0; i < values.size() && inside; ++i) {
       const Claim::Axis& axis = claim.axes[i];
-      const int64_t offset = values_[i] - axis.low;
+      const int64_t offset = values[i] - axis.low;
       inside = offset >= 0 && offset < static_cast<int64_t>(axis.position.size()) &&
                axis.position[static_cast<size_t>(offset)] >= 0;
       if (inside)
@@ -108,10 +78,10 @@ Claim* Claims::take(std::string_view tensor, bool* twice) {
   return nullptr;
 }
 
-std::vector<std::string> Claims::names() const {
-  std::vector<std::string> out;
-  for (const auto& [name, unused] : by_name_) out.push_back(name);
+std::vector<std::string> Claims::leaf_names() const {
+  std::vector<std::string> out = leaf_names_;
   std::ranges::sort(out);
+  out.erase(std::unique(out.begin(), out.end()), out.end());
   return out;
 }
 

@@ -7,8 +7,6 @@
 #include <set>
 #include <unordered_map>
 
-#include "guard/internal/claims.h"
-
 namespace archlight::guard {
 namespace {
 
@@ -18,7 +16,8 @@ using analysis::StoredTensor;
 using base::Dtype;
 
 constexpr size_t kShown = 20;
-constexpr int kMaxTrials = 500;  // of a scheme's numbers, by one module
+constexpr int kMaxTrials = 500;   // of a scheme's numbers, by one module
+constexpr size_t kMaxParts = 64;  // of one module; no scheme has so many
 
 // One tensor of a module.
 struct Part {
@@ -59,9 +58,11 @@ bool explains(const std::vector<Wanted>& wanted, const Parts& parts) {
 
 class Finder {
  public:
-  Finder(const analysis::Bill& bill, const truth::Truth& truth) : bill_(bill), truth_(truth) {}
+  Finder(const analysis::Bill& bill, const truth::Truth& truth, const TensorNames& names)
+      : bill_(bill), truth_(truth), names_(names) {}
 
   SeenFormats run() {
+    find_rows();
     collect();
     for (size_t m = 0; m < modules().size(); ++m) judge(m);
     if (left_out_)
@@ -71,9 +72,37 @@ class Finder {
   }
 
  private:
+  // A module that a canonical tensor name may belong to: the name up to `cut` is its path.
+  struct Owner {
+    size_t module = 0, cut = 0;
+  };
+  struct Member {
+    size_t tensor = 0, part = 0;
+  };
+  using Indices = std::vector<std::vector<int64_t>>;
+  // The rows of Storage that store a module, and the index sets that they speak of, each once.
+  struct Rows {
+    std::vector<const StoredTensor*> rows;
+    std::vector<const Indices*> scopes;
+  };
+
   const std::vector<DeclaredModule>& modules() const { return bill_.storage.by_declaration; }
 
-  // The tensors of each module's instances.
+  void find_rows() {
+    rows_.resize(modules().size());
+    for (size_t m = 0; m < modules().size(); ++m) {
+      Rows& of = rows_[m];
+      for (size_t row : bill_.storage.of_param[modules()[m].param]) {
+        const StoredTensor& tensor = bill_.storage.tensors[row];
+        if (!tensor.name.starts_with(modules()[m].path)) continue;
+        of.rows.push_back(&tensor);
+        if (std::ranges::none_of(of.scopes, [&](const Indices* known) { return *known == tensor.indices; }))
+          of.scopes.push_back(&tensor.indices);
+      }
+    }
+  }
+
+  // The tensors of each module.
   void collect() {
     std::vector<std::string> joined;  // suffixes that do not start at a dot
     const auto take = [&](const std::string& suffix) {
@@ -83,85 +112,125 @@ class Finder {
     };
     for (const auto& [name, scheme] : bill_.library->quants())
       for (const spec::StoredPattern& pattern : scheme.tensors) take(pattern.suffix);
-    instances_.resize(modules().size());
     for (size_t m = 0; m < modules().size(); ++m) {
       take(modules()[m].plain_suffix);
       std::string key;
       std::vector<int64_t> literal;
-      internal::canonical_name(modules()[m].path, key, literal);
+      canonical_name(modules()[m].path, key, literal);
       by_path_[key].push_back(m);
     }
-    const bool headers = truth_.level == truth::Level::kHeader;
-    const size_t count = headers ? truth_.tensors.size() : truth_.names.size();
-    std::string key;
-    std::vector<int64_t> values;
-    for (size_t t = 0; t < count; ++t) {
-      internal::canonical_name(headers ? truth_.tensors.name(t) : std::string_view(truth_.names[t]), key,
-                               values);
-      const auto belongs = [&](size_t cut) {
-        const auto it = by_path_.find(key.substr(0, cut));
-        if (it == by_path_.end() || !suffixes_.contains(key.substr(cut))) return false;
-        Part part{key.substr(cut), std::nullopt, {}};
-        if (headers) {
-          part.dtype = truth_.tensors.dtype(t);
-          part.shape.assign(truth_.tensors.shape(t).begin(), truth_.tensors.shape(t).end());
-        }
-        for (size_t m : it->second)
-          if (holds(m, values)) {
-            instances_[m][values].push_back(part);
-            return true;
-          }
-        return false;
-      };
-      bool found = false;
-      for (size_t dot = key.rfind('.'); dot != std::string::npos && dot > 0 && !found;
-           dot = key.rfind('.', dot - 1))
-        found = belongs(dot);
-      for (const std::string& suffix : joined)
-        if (!found && key.ends_with(suffix)) found = belongs(key.size() - suffix.size());
+    std::vector<std::vector<Owner>> owners;
+    for (size_t k = 0; k < names_.key_count(); ++k) owners.push_back(owners_of(names_.key(k), joined));
+    members_.resize(modules().size());
+    last_part_.resize(names_.key_count(), ~size_t{0});
+    for (size_t t = 0; t < names_.size(); ++t) {
+      const size_t key = names_.key_of(t);
+      const std::vector<int64_t>& values = names_.indices(names_.indices_of(t));
+      const auto owner =
+          std::ranges::find_if(owners[key], [&](const Owner& each) { return holds(each.module, values); });
+      if (owner == owners[key].end()) continue;
+      const std::string_view suffix = std::string_view(names_.key(key)).substr(owner->cut);
+      if (suffix != ".bias") members_[owner->module].push_back({t, part_of(t, key, suffix)});
     }
   }
 
-  // Several modules may stand under one name, of different layers.
-  bool holds(size_t m, const std::vector<int64_t>& values) {
-    return std::ranges::any_of(rows_of(m), [&](const StoredTensor* row) { return row_holds(*row, values); });
+  // In the order in which they are asked: the longest path first, then suffixes that are joined to a word.
+  std::vector<Owner> owners_of(const std::string& key, const std::vector<std::string>& joined) const {
+    std::vector<Owner> out;
+    const auto cut_at = [&](size_t cut) {
+      const auto it = by_path_.find(key.substr(0, cut));
+      if (it == by_path_.end() || !suffixes_.contains(key.substr(cut))) return;
+      for (size_t m : it->second) out.push_back({m, cut});
+    };
+    for (size_t dot = key.rfind('.'); dot != std::string::npos && dot > 0; dot = key.rfind('.', dot - 1))
+      cut_at(dot);
+    for (const std::string& suffix : joined)
+      if (key.ends_with(suffix)) cut_at(key.size() - suffix.size());
+    return out;
   }
-  static bool row_holds(const StoredTensor& row, const std::vector<int64_t>& values) {
-    // A path's own digits have no index set; rows of such paths are taken by name alone.
-    if (row.indices.size() != values.size()) return row.indices.empty();
-    for (size_t i = 0; i < values.size(); ++i) {
-      const std::vector<int64_t>& set = row.indices[i];
-      if (!std::ranges::binary_search(set, values[i])) return false;
+
+  // Equal parts have one number. Tensors of one canonical name are mostly alike: the last one's part is tried first.
+  size_t part_of(size_t tensor, size_t key, std::string_view suffix) {
+    const bool headers = truth_.level == truth::Level::kHeader;
+    if (const size_t last = last_part_[key]; last < parts_.size() && parts_[last].suffix == suffix)
+      if (!headers || (parts_[last].dtype == truth_.tensors.dtype(tensor) &&
+                       std::ranges::equal(parts_[last].shape, truth_.tensors.shape(tensor))))
+        return last;
+    Part part{std::string(suffix), std::nullopt, {}};
+    if (headers) {
+      part.dtype = truth_.tensors.dtype(tensor);
+      part.shape.assign(truth_.tensors.shape(tensor).begin(), truth_.tensors.shape(tensor).end());
     }
+    const auto [known, fresh] = known_parts_.try_emplace(std::move(part), parts_.size());
+    if (fresh) parts_.push_back(known->first);
+    return last_part_[key] = known->second;
+  }
+
+  // Several modules may stand under one name, of different layers.
+  bool holds(size_t m, const std::vector<int64_t>& values) const {
+    return std::ranges::any_of(rows_[m].scopes,
+                               [&](const Indices* scope) { return scope_holds(*scope, values); });
+  }
+  static bool scope_holds(const Indices& scope, const std::vector<int64_t>& values) {
+    // A path's own digits have no index set; rows of such paths are taken by name alone.
+    if (scope.size() != values.size()) return scope.empty();
+    for (size_t i = 0; i < values.size(); ++i)
+      if (!std::ranges::binary_search(scope[i], values[i])) return false;
     return true;
   }
-  const std::vector<const StoredTensor*>& rows_of(size_t m) {
-    if (rows_.empty()) rows_.resize(modules().size());
-    std::vector<const StoredTensor*>& rows = rows_[m];
-    if (rows.empty())
-      for (size_t row : bill_.storage.of_param[modules()[m].param])
-        if (bill_.storage.tensors[row].name.starts_with(modules()[m].path))
-          rows.push_back(&bill_.storage.tensors[row]);
-    return rows;
+
+  // A set of parts and one more: sets have numbers, the empty one 0.
+  size_t with(size_t set, size_t part) {
+    if (sets_[set].size() == kMaxParts) return set;
+    const auto [next, fresh] = with_.try_emplace({set, part}, 0);
+    if (!fresh) return next->second;
+    std::vector<size_t> members = sets_[set];
+    members.insert(std::ranges::upper_bound(members, part), part);
+    const auto [known, is_new] = known_sets_.try_emplace(std::move(members), sets_.size());
+    if (is_new) sets_.push_back(known->first);
+    return next->second = known->second;
+  }
+
+  // Instances of a module, by the set of parts that their tensors are: its number, and those of their indices.
+  std::map<size_t, std::vector<size_t>> instances_of(size_t m) {
+    set_of_.resize(names_.indices_count(), 0);
+    std::vector<size_t> instances;
+    size_t before = 0, before_part = 0, after = 0;
+    for (const Member& member : members_[m]) {
+      size_t& set = set_of_[names_.indices_of(member.tensor)];
+      if (set == 0) instances.push_back(names_.indices_of(member.tensor));
+      if (after == 0 || before != set || before_part != member.part) {
+        before = set;
+        before_part = member.part;
+        after = with(set, member.part);
+      }
+      set = after;
+    }
+    std::map<size_t, std::vector<size_t>> out;
+    for (size_t instance : instances) {
+      out[set_of_[instance]].push_back(instance);
+      set_of_[instance] = 0;
+    }
+    return out;
   }
 
   void judge(size_t m) {
     const DeclaredModule& module = modules()[m];
-    std::map<Parts, std::vector<std::vector<int64_t>>> alike;
-    for (auto& [values, parts] : instances_[m]) {
-      std::sort(parts.begin(), parts.end());
-      std::erase_if(parts, [](const Part& part) { return part.suffix == ".bias"; });
-      if (!parts.empty()) alike[parts].push_back(values);
-    }
     std::map<SeenFormat, std::vector<std::vector<int64_t>>> found;
-    for (const auto& [parts, instances] : alike) {
+    for (const auto& [set, instances] : instances_of(m)) {
+      Parts parts;
+      for (size_t part : sets_[set]) parts.push_back(parts_[part]);
+      std::sort(parts.begin(), parts.end());
       std::vector<std::vector<int64_t>> differing;
       // Instances of equal tensors that the same rows speak of are judged once.
       std::map<std::vector<bool>, bool> known;
-      std::vector<bool> spoken;
-      for (const std::vector<int64_t>& values : instances) {
-        spoken.clear();
-        for (const StoredTensor* row : rows_of(m)) spoken.push_back(row_holds(*row, values));
+      std::vector<bool> spoken(rows_[m].scopes.size(), true);
+      for (size_t instance : instances) {
+        const std::vector<int64_t>& values = names_.indices(instance);
+        if (spoken.size() > 1)
+          for (size_t i = 0; i < spoken.size(); ++i) spoken[i] = scope_holds(*rows_[m].scopes[i], values);
+        else if (!known.empty() && known.begin()->second)
+          break;
         const auto [it, fresh] = known.try_emplace(spoken, false);
         if (fresh) it->second = as_declared(m, values, parts);
         if (!it->second) differing.push_back(values);
@@ -183,8 +252,8 @@ class Finder {
   bool as_declared(size_t m, const std::vector<int64_t>& values, const Parts& parts) {
     const DeclaredModule& module = modules()[m];
     std::vector<Wanted> wanted;
-    for (const StoredTensor* row : rows_of(m)) {
-      if (!row_holds(*row, values) || row->name.size() < module.path.size()) continue;
+    for (const StoredTensor* row : rows_[m].rows) {
+      if (!scope_holds(row->indices, values)) continue;
       Wanted one{row->name.substr(module.path.size()), row->dtypes, {}, row->optional, row->variable};
       if (one.suffix == ".bias") continue;
       if (row->scheme == "none") {
@@ -306,8 +375,8 @@ class Finder {
       return;
     }
     std::string declared = "none";
-    for (const StoredTensor* row : rows_of(m))
-      if (row->main && row_holds(*row, instances[0])) declared = row->scheme;
+    for (const StoredTensor* row : rows_[m].rows)
+      if (row->main && scope_holds(row->indices, instances[0])) declared = row->scheme;
     std::string name = module.path;
     for (int64_t value : instances[0])
       if (const size_t star = name.find('*'); star != std::string::npos)
@@ -326,18 +395,26 @@ class Finder {
 
   const analysis::Bill& bill_;
   const truth::Truth& truth_;
+  const TensorNames& names_;
+  std::vector<Rows> rows_;                                        // by module
   std::unordered_map<std::string, std::vector<size_t>> by_path_;  // canonical module path -> modules
   std::set<std::string> suffixes_;
-  std::vector<std::map<std::vector<int64_t>, Parts>> instances_;  // by module
-  std::vector<std::vector<const StoredTensor*>> rows_;
+  std::vector<std::vector<Member>> members_;  // by module
+  std::vector<Part> parts_;
+  std::map<Part, size_t> known_parts_;
+  std::vector<size_t> last_part_;                 // by canonical name
+  std::vector<std::vector<size_t>> sets_ = {{}};  // of parts, by number
+  std::map<std::vector<size_t>, size_t> known_sets_;
+  std::map<std::pair<size_t, size_t>, size_t> with_;
+  std::vector<size_t> set_of_;  // by indices, while one module is looked at
   size_t left_out_ = 0;
   SeenFormats out_;
 };
 
 }  // namespace
 
-SeenFormats formats_seen(const analysis::Bill& bill, const truth::Truth& truth) {
-  return Finder(bill, truth).run();
+SeenFormats formats_seen(const analysis::Bill& bill, const truth::Truth& truth, const TensorNames& names) {
+  return Finder(bill, truth, names).run();
 }
 
 }  // namespace archlight::guard

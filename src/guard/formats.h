@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "analysis/bill.h"
+#include "guard/tensor_names.h"
 #include "truth/truth.h"
 
 namespace archlight::guard {
@@ -22,6 +23,7 @@ struct SeenFormats {
   std::vector<std::string> differences;  // a sentence for each kind of module
 };
 
-SeenFormats formats_seen(const analysis::Bill& bill, const truth::Truth& truth);
+// `names` are those of the truth.
+SeenFormats formats_seen(const analysis::Bill& bill, const truth::Truth& truth, const TensorNames& names);
 
 }  // namespace archlight::guard

@@ -95,8 +95,13 @@ std::string module_of(std::string_view name) {
 }  // namespace
 
 std::vector<std::string> heads_missing(const Bill& bill, const analysis::Storage& storage,
-                                       const std::vector<std::string_view>& names) {
+                                       const TensorNames& names) {
   std::vector<std::string> out;
+  const auto any_name = [&](auto holds) {
+    for (size_t i = 0; i < names.size(); ++i)
+      if (holds(names.name(i))) return true;
+    return false;
+  };
   for (const Param* param : tied_or_not(bill)) {
     const std::vector<const spec::BoundDim*> dims = deciding(bill, *param);
     const bool outright = !dims.empty() && std::ranges::all_of(dims, [](const spec::BoundDim* dim) {
@@ -107,12 +112,11 @@ std::vector<std::string> heads_missing(const Bill& bill, const analysis::Storage
     std::string own;
     for (const StoredTensor& tensor : storage.tensors)
       if (tensor.module == param->path) own = tensor.name.substr(0, tensor.name.rfind('.') + 1);
-    if (std::ranges::any_of(names, [&](std::string_view name) { return name.starts_with(own); })) continue;
+    if (any_name([&](std::string_view name) { return name.starts_with(own); })) continue;
     // A name of no module that the spec has may be the head's under another name.
     std::set<std::string> modules;
     for (const StoredTensor& tensor : storage.tensors) modules.insert(module_of(tensor.name));
-    const bool held =
-        std::ranges::any_of(names, [&](std::string_view name) { return !modules.contains(module_of(name)); });
+    const bool held = any_name([&](std::string_view name) { return !modules.contains(module_of(name)); });
     if (!held) out.push_back(param->path);
   }
   return out;

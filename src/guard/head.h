@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "guard/tensor_names.h"
 #include "guard/verify.h"
 
 namespace archlight::guard {
@@ -25,6 +26,6 @@ std::vector<Head> heads_of(const Report& report, const truth::Truth& truth);
 // Paths of heads that the names of a complete checkpoint lack although the config says that they are not tied;
 // `storage` is what the bill's model stores, under the names that the checkpoint has.
 std::vector<std::string> heads_missing(const analysis::Bill& bill, const analysis::Storage& storage,
-                                       const std::vector<std::string_view>& names);
+                                       const TensorNames& names);
 
 }  // namespace archlight::guard

@@ -36,6 +36,7 @@ class Verifier {
       : library_(std::move(library)),
         binding_(std::move(binding)),
         truth_(truth),
+        names_(truth),
         input_(input),
         without_(without) {
     report_.level = truth.level;
@@ -58,7 +59,7 @@ class Verifier {
       evaluated = evaluate(report_.choice);
     }
     if (evaluated && report_.choice.tensors_decide) {
-      SeenFormats formats = formats_seen(*report_.bill, truth_);
+      SeenFormats formats = formats_seen(*report_.bill, truth_, names_);
       // A GGUF file declares nothing: its types are its own word.
       if (binding_->adapter.empty())
         for (const std::string& difference : formats.differences) advise(difference);
@@ -233,22 +234,21 @@ class Verifier {
   // a total that exactly one choice of parts meets.
   void choose_names_and_parts() {
     const spec::Model& model = *binding_->model;
-    std::vector<std::string_view> names(truth_.names.begin(), truth_.names.end());
-    for (size_t i = 0; i < truth_.tensors.size(); ++i) names.push_back(truth_.tensors.name(i));
-    if (!names.empty() && !truth_.partial && model.adapters.size() < 2) miss_heads(names);
+    const bool named = names_.size() > 0;
+    if (named && !truth_.partial && model.adapters.size() < 2) miss_heads();
     if (model.adapters.size() < 2 && model.optional.empty()) return;
-    if (!names.empty())
-      choose_by_names(names);
+    if (named)
+      choose_by_names();
     else if (truth_.recorded_elements && truth_.level == Level::kCount)
       choose_parts_by_total();
-    if (!names.empty() && !truth_.partial && model.adapters.size() >= 2) miss_heads(names);
+    if (named && !truth_.partial && model.adapters.size() >= 2) miss_heads();
     for (const std::string& part : report_.choice.absent)
       report_.remarks.push_back("stores nothing of " + part +
                                 ", which not every checkpoint of this architecture has");
   }
 
   // A checkpoint without a head whose config says outright that it is not tied embeds, and generates nothing.
-  void miss_heads(const std::vector<std::string_view>& names) {
+  void miss_heads() {
     // The names may be another adapter's than those that the bill was made with.
     std::optional<analysis::Storage> named;
     if (!(report_.choice == evaluated_)) {
@@ -257,7 +257,7 @@ class Verifier {
       named = std::move(*storage);
     }
     const analysis::Storage& storage = named ? *named : report_.bill->storage;
-    for (const std::string& path : heads_missing(*report_.bill, storage, names)) {
+    for (const std::string& path : heads_missing(*report_.bill, storage, names_)) {
       report_.choice.absent_modules.insert(path);
       Findings found;
       found.advice.push_back(
@@ -272,7 +272,7 @@ class Verifier {
     }
   }
 
-  void choose_by_names(const std::vector<std::string_view>& names) {
+  void choose_by_names() {
     const spec::Model& model = *binding_->model;
     size_t most = 0;
     std::set<std::string> held;
@@ -282,11 +282,11 @@ class Verifier {
       choice.adapter = adapter;
       base::Result<analysis::Storage> storage = analysis::storage_of(*report_.bill->prefill, choice);
       if (!storage) continue;
-      internal::Claims claims(*storage);
+      internal::Claims claims(*storage, names_);
       size_t claimed = 0;
       std::set<std::string> parts;
-      for (std::string_view name : names)
-        if (const internal::Claim* claim = claims.take(name)) {
+      for (size_t i = 0; i < names_.size(); ++i)
+        if (const internal::Claim* claim = claims.take(i)) {
           ++claimed;
           parts.insert(storage->tensors[claim->row].apart);
         }
@@ -333,12 +333,12 @@ class Verifier {
                                [&](const analysis::Param& param) { return param.apart == part; });
   }
 
-  // Which optional tensors a list of names holds.
-  std::set<std::string> present_of(const std::vector<std::string_view>& names) const {
+  // Which optional tensors the checkpoint's names hold.
+  std::set<std::string> optional_present() const {
     std::set<std::string> out;
-    internal::Claims claims(report_.bill->storage);
-    for (std::string_view name : names)
-      if (const internal::Claim* claim = claims.take(name)) {
+    internal::Claims claims(report_.bill->storage, names_);
+    for (size_t i = 0; i < names_.size(); ++i)
+      if (const internal::Claim* claim = claims.take(i)) {
         const StoredTensor& tensor = report_.bill->storage.tensors[claim->row];
         if (tensor.optional) out.insert(tensor.name);
       }
@@ -369,8 +369,9 @@ class Verifier {
     choose_from_header();
     if (!evaluate(report_.choice)) return;
     say_present();
-    const TensorFaults found = check_tensors(
-        *report_.bill, truth_.tensors, truth_.repo.empty() ? truth_.origin : truth_.repo, truth_.partial);
+    const TensorFaults found =
+        check_tensors(*report_.bill, truth_.tensors, names_,
+                      truth_.repo.empty() ? truth_.origin : truth_.repo, truth_.partial);
     record("weight", found.weight_checks, found.weight);
     record("packing", found.packing_checks, found.packing);
     if (!truth_.partial) {
@@ -389,9 +390,9 @@ class Verifier {
     const std::vector<StoredTensor>& tensors = report_.bill->storage.tensors;
     std::vector<std::map<Dtype, int64_t>> by_row(tensors.size());
     std::map<Dtype, int64_t> plain;
-    internal::Claims claims(report_.bill->storage);
+    internal::Claims claims(report_.bill->storage, names_);
     for (size_t i = 0; i < truth_.tensors.size(); ++i) {
-      const internal::Claim* claim = claims.take(truth_.tensors.name(i));
+      const internal::Claim* claim = claims.take(i);
       if (!claim) continue;
       const StoredTensor& tensor = tensors[claim->row];
       if (tensor.optional && claim->seen_count == 1) report_.choice.present.insert(tensor.name);
@@ -420,11 +421,10 @@ class Verifier {
   }
 
   void index() {
-    const std::vector<std::string_view> names(truth_.names.begin(), truth_.names.end());
-    report_.choice.present = present_of(names);
+    report_.choice.present = optional_present();
     if (!evaluate(report_.choice)) return;
     const TensorFaults found =
-        check_names(*report_.bill, truth_.names, truth_.repo.empty() ? truth_.origin : truth_.repo);
+        check_names(*report_.bill, names_, truth_.repo.empty() ? truth_.origin : truth_.repo);
     record("weight", found.weight_checks, found.weight);
     skip("packing", "an index has no dtypes or shapes; the total alone speaks for them");
     if (!truth_.index_total_bytes) {
@@ -793,6 +793,7 @@ class Verifier {
   std::shared_ptr<const spec::Library> library_;
   std::shared_ptr<const spec::Binding> binding_;
   const truth::Truth& truth_;
+  const TensorNames names_;
   analysis::BillInput input_;
   const std::set<std::string>& without_;
   std::shared_ptr<const Bill> formulas_;

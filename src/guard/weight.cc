@@ -47,7 +47,8 @@ std::string shape_text(std::span<const uint64_t> shape) {
 
 class Checker {
  public:
-  Checker(const analysis::Bill& bill, const std::string& origin) : bill_(bill), claims_(bill.storage) {
+  Checker(const analysis::Bill& bill, const TensorNames& names, const std::string& origin)
+      : bill_(bill), names_(names), claims_(bill.storage, names) {
     file_.source = std::make_shared<base::SourceText>(base::SourceText{origin, {}});
   }
 
@@ -60,8 +61,9 @@ class Checker {
     return bill_.prefill->tree->nodes[bill_.prefill->params[tensor.param].node].decl->at;
   }
 
-  void unclaimed(std::string_view name, bool twice) {
+  void unclaimed(size_t tensor, bool twice) {
     if (unclaimed_.full()) return;
+    const std::string_view name = names_.name(tensor);
     if (twice) {
       unclaimed_.add(file_, "tensor '" + std::string(name.substr(0, 300)) + "' stands there twice",
                      "each tensor once");
@@ -69,10 +71,10 @@ class Checker {
     }
     std::string key;
     std::vector<int64_t> values;
-    internal::canonical_name(name.substr(0, 400), key, values);
-    if (names_.empty()) names_ = claims_.names();
-    const bool known = std::ranges::binary_search(names_, key);
-    const std::string near = known ? std::string() : base::nearest(key, names_);
+    canonical_name(name.substr(0, 400), key, values);
+    if (leaf_names_.empty()) leaf_names_ = claims_.leaf_names();
+    const bool known = std::ranges::binary_search(leaf_names_, key);
+    const std::string near = known ? std::string() : base::nearest(key, leaf_names_);
     unclaimed_.add(file_,
                    "tensor '" + std::string(name.substr(0, 300)) + "' is claimed by no leaf of the spec",
                    known ? "an index inside the spec's layers and experts"
@@ -80,11 +82,11 @@ class Checker {
                    near.empty() ? std::string() : "the nearest leaf is '" + near + "'");
   }
 
-  void header(std::string_view name, base::Dtype dtype, std::span<const uint64_t> shape, uint64_t bytes) {
+  void header(size_t tensor_index, base::Dtype dtype, std::span<const uint64_t> shape, uint64_t bytes) {
     bool twice = false;
-    Claim* claim = claims_.take(name, &twice);
+    Claim* claim = claims_.take(tensor_index, &twice);
     ++out_.weight_checks;
-    if (!claim) return unclaimed(name, twice);
+    if (!claim) return unclaimed(tensor_index, twice);
     const analysis::StoredTensor& tensor = bill_.storage.tensors[claim->row];
     if (tensor.variable) {
       out_.variable_bytes += static_cast<base::Int128>(bytes);
@@ -100,8 +102,8 @@ class Checker {
     const auto side = [](base::Dtype type, std::span<const uint64_t> axes) {
       return std::string(base::dtype_name(type)) + " " + shape_text(axes);
     };
-    const std::string wrong =
-        "tensor '" + std::string(name) + "' is " + side(dtype, shape) + " in the checkpoint";
+    const std::string wrong = "tensor '" + std::string(names_.name(tensor_index)) + "' is " +
+                              side(dtype, shape) + " in the checkpoint";
     const std::string wanted =
         side(tensor.dtype, claim->shape) + (tensor.scheme == "none" ? "" : " under scheme " + tensor.scheme);
     if (expected != actual) {
@@ -113,10 +115,10 @@ class Checker {
     }
   }
 
-  void name_only(std::string_view name) {
+  void name_only(size_t tensor) {
     ++out_.weight_checks;
     bool twice = false;
-    if (!claims_.take(name, &twice)) unclaimed(name, twice);
+    if (!claims_.take(tensor, &twice)) unclaimed(tensor, twice);
   }
 
   TensorFaults finish(bool partial) {
@@ -142,9 +144,10 @@ class Checker {
 
  private:
   const analysis::Bill& bill_;
+  const TensorNames& names_;
   Claims claims_;
   base::Span file_;
-  std::vector<std::string> names_;
+  std::vector<std::string> leaf_names_;
   TensorFaults out_;
   Kind unclaimed_{"weight", "unclaimed tensors"};
   Kind missing_{"weight", "leaves without a tensor"};
@@ -155,17 +158,16 @@ class Checker {
 }  // namespace
 
 TensorFaults check_tensors(const analysis::Bill& bill, const truth::TensorTable& tensors,
-                           const std::string& origin, bool partial) {
-  Checker checker(bill, origin);
+                           const TensorNames& names, const std::string& origin, bool partial) {
+  Checker checker(bill, names, origin);
   for (size_t i = 0; i < tensors.size(); ++i)
-    checker.header(tensors.name(i), tensors.dtype(i), tensors.shape(i), tensors.bytes(i));
+    checker.header(i, tensors.dtype(i), tensors.shape(i), tensors.bytes(i));
   return checker.finish(partial);
 }
 
-TensorFaults check_names(const analysis::Bill& bill, const std::vector<std::string>& names,
-                         const std::string& origin) {
-  Checker checker(bill, origin);
-  for (const std::string& name : names) checker.name_only(name);
+TensorFaults check_names(const analysis::Bill& bill, const TensorNames& names, const std::string& origin) {
+  Checker checker(bill, names, origin);
+  for (size_t i = 0; i < names.size(); ++i) checker.name_only(i);
   return checker.finish(false);
 }
 

@@ -1,6 +1,7 @@
 // weight.h: the weight and packing guards: every tensor of the checkpoint against every leaf of the spec.
 #pragma once
 
+#include "guard/tensor_names.h"
 #include "guard/verify.h"
 
 namespace archlight::guard {
@@ -13,11 +14,10 @@ struct TensorFaults {
   base::Int128 variable_bytes = 0;  // of tensors whose length only the file knows
 };
 
-// Against full headers. A partial table misses nothing it does not list.
+// Against full headers; `names` are those of the table. A partial table misses nothing it does not list.
 TensorFaults check_tensors(const analysis::Bill& bill, const truth::TensorTable& tensors,
-                           const std::string& origin, bool partial);
+                           const TensorNames& names, const std::string& origin, bool partial);
 // Against names alone.
-TensorFaults check_names(const analysis::Bill& bill, const std::vector<std::string>& names,
-                         const std::string& origin);
+TensorFaults check_names(const analysis::Bill& bill, const TensorNames& names, const std::string& origin);
 
 }  // namespace archlight::guard

@@ -228,40 +228,40 @@ namespace {
 
 constexpr size_t kMaxEntry = 1'000;
 
-// An entry without 're:'.
+// An entry without wildcards.
 bool names_module(const std::string& entry, const std::string& path, IgnoreMatch match) {
-  const auto under = [&](std::string_view prefix) {
-    return path == prefix ||
-           (path.size() > prefix.size() && path.starts_with(prefix) && path[prefix.size()] == '.');
-  };
-  if (entry.find_first_of("*?") == std::string::npos) {
-    if (match == IgnoreMatch::kSubstring) return !entry.empty() && path.find(entry) != std::string::npos;
-    if (under(entry)) return true;
-    return match == IgnoreMatch::kComponent &&
-           ("." + path + ".").find("." + entry + ".") != std::string::npos;
-  }
-  // Shell wildcards: '*' any run, '?' one letter; a match of a leading part of the path names its whole module.
-  const auto glob = [&](std::string_view text) {
-    size_t i = 0, j = 0, star = std::string::npos, mark = 0;
-    while (j < text.size()) {
-      if (i < entry.size() && (entry[i] == '?' || entry[i] == text[j])) {
-        ++i, ++j;
-      } else if (i < entry.size() && entry[i] == '*') {
-        star = i++;
-        mark = j;
-      } else if (star != std::string::npos) {
-        i = star + 1;
-        j = ++mark;
-      } else {
-        return false;
-      }
+  if (match == IgnoreMatch::kSubstring) return !entry.empty() && path.find(entry) != std::string::npos;
+  if (path.starts_with(entry) && (path.size() == entry.size() || path[entry.size()] == '.')) return true;
+  return match == IgnoreMatch::kComponent && ("." + path + ".").find("." + entry + ".") != std::string::npos;
+}
+
+// Shell wildcards: '*' any run, '?' one letter. Text and entry are equal up to `from`, the entry's first wildcard.
+bool glob(std::string_view entry, std::string_view text, size_t from) {
+  size_t i = from, j = from, star = std::string::npos, mark = 0;
+  while (j < text.size()) {
+    if (i < entry.size() && (entry[i] == '?' || entry[i] == text[j])) {
+      ++i, ++j;
+    } else if (i < entry.size() && entry[i] == '*') {
+      star = i++;
+      mark = j;
+    } else if (star != std::string::npos) {
+      i = star + 1;
+      j = ++mark;
+    } else {
+      return false;
     }
-    while (i < entry.size() && entry[i] == '*') ++i;
-    return i == entry.size();
-  };
-  for (size_t end = path.find('.'); end != std::string::npos; end = path.find('.', end + 1))
-    if (glob(std::string_view(path).substr(0, end))) return true;
-  return glob(path);
+  }
+  while (i < entry.size() && entry[i] == '*') ++i;
+  return i == entry.size();
+}
+
+// A match of a leading part of the path names its whole module.
+bool glob_names_module(const std::string& entry, size_t first_wildcard, const std::string& path) {
+  if (path.size() < first_wildcard || path.compare(0, first_wildcard, entry, 0, first_wildcard) != 0)
+    return false;
+  for (size_t end = path.find('.', first_wildcard); end != std::string::npos; end = path.find('.', end + 1))
+    if (glob(entry, std::string_view(path).substr(0, end), first_wildcard)) return true;
+  return glob(entry, path, first_wildcard);
 }
 
 }  // namespace
@@ -269,8 +269,13 @@ bool names_module(const std::string& entry, const std::string& path, IgnoreMatch
 std::function<bool(const std::string& path)> ignored_by(const std::string& entry, IgnoreMatch match) {
   const auto nothing = [](const std::string&) { return false; };
   if (entry.size() > kMaxEntry) return nothing;
-  if (!entry.starts_with("re:"))
-    return [entry, match](const std::string& path) { return names_module(entry, path, match); };
+  if (!entry.starts_with("re:")) {
+    // Each entry is asked of each layer of each weight.
+    const size_t wildcard = entry.find_first_of("*?");
+    if (wildcard == std::string::npos)
+      return [entry, match](const std::string& path) { return names_module(entry, path, match); };
+    return [entry, wildcard](const std::string& path) { return glob_names_module(entry, wildcard, path); };
+  }
   try {
     // The library's usual matcher goes back over its choices, which some patterns make exponential.
     const auto pattern = std::make_shared<const std::regex>(

@@ -197,25 +197,32 @@ base::Result<Truth> read_snapshot(const std::string& path) {
   return truth;
 }
 
+base::Result<std::vector<std::string>> snapshot_names(const std::string& home) {
+  base::Result<std::vector<std::string>> files = base::list_files(home + "/snapshots");
+  if (!files) return files.faults();
+  std::vector<std::string> out;
+  for (const std::string& file : *files)
+    if (file.size() > std::string_view(kSnapshotEnd).size() && file.ends_with(kSnapshotEnd))
+      out.push_back(name_of_file(file));
+  return out;
+}
+
 base::Result<std::vector<SnapshotInfo>> list_snapshots(const std::string& home) {
   base::Result<std::string> root = home_or_default(home);
   if (!root) return root.faults();
   const std::string folder = *root + "/snapshots";
-  base::Result<std::vector<std::string>> files = base::list_files(folder);
-  if (!files) return files.faults();
+  base::Result<std::vector<std::string>> names = snapshot_names(*root);
+  if (!names) return names.faults();
   std::vector<SnapshotInfo> out;
   Faults faults;
-  for (const std::string& file : *files) {
-    if (file.size() <= std::string_view(kSnapshotEnd).size() ||
-        file.substr(file.size() - std::string_view(kSnapshotEnd).size()) != kSnapshotEnd)
-      continue;
-    base::Result<Truth> truth = read_snapshot(folder + "/" + file);
+  for (const std::string& name : *names) {
+    base::Result<Truth> truth = read_snapshot(folder + "/" + name + kSnapshotEnd);
     if (!truth) {
       base::append(faults, truth.faults());
       continue;
     }
     SnapshotInfo info;
-    info.name = name_of_file(file);
+    info.name = name;
     const std::string opened = truth->origin.substr(std::string_view("snapshot ").size());
     if (opened != info.name) info.alias_of = opened;
     info.repo = truth->repo;

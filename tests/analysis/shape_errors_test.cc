@@ -7,29 +7,17 @@
 namespace archlight::testing {
 namespace {
 
-struct Row {
-  const char* file;
-  const char* from;
-  const char* to;
-  const char* message;
-};
-
 const char* const kModel = "models/tiny.yaml";
 const char* const kLayer = "components/library/layer.yaml";
 const char* const kMix = "components/library/mix.yaml";
 const char* const kMlp = "components/library/mlp.yaml";
 
-void check(std::span<const Row> rows, const Made& made = tiny()) {
-  for (const Row& row : rows)
-    EXPECT_EQ(outcome(made.with(row.file, row.from, row.to)), row.message) << row.from << " -> " << row.to;
-}
-
-TEST(ShapeErrors, NothingWrong) {
-  EXPECT_EQ(outcome(tiny()), "ok");
+void check(std::span<const Bend> rows, const Made& made = tiny()) {
+  check_bends(outcome, rows, made);
 }
 
 TEST(ShapeErrors, Widths) {
-  const Row rows[] = {
+  const Bend rows[] = {
       {kMlp, "gate:  { op: linear, in: x, dims: { in: d_model,",
        "gate:  { op: linear, in: x, dims: { in: d_ff,",
        "specs/components/library/mlp.yaml:3:39: [shape] 'in' of node 'gate' (layers.*.mlp.gate) is 16; "
@@ -64,7 +52,7 @@ TEST(ShapeErrors, Widths) {
 }
 
 TEST(ShapeErrors, Attention) {
-  const Row rows[] = {
+  const Bend rows[] = {
       // queries and keys of different widths
       {kMix, "q:      { op: split_heads, in: q_proj, dims: { heads: n_heads, width: d_head } }",
        "q:      { op: split_heads, in: q_proj, dims: { heads: d_head, width: n_heads } }",
@@ -140,7 +128,7 @@ TEST(ShapeErrors, ForgottenBroadcast) {
 }
 
 TEST(ShapeErrors, Streams) {
-  const Row rows[] = {
+  const Bend rows[] = {
       {kLayer, "outputs: [second]", "outputs: [narrow]",
        "specs/models/tiny.yaml:19:49: [shape] 'dim' of node 'norm' (norm) is 8; expected 4, the axis of "
        "'narrow' [1, 4096, 4]\nspecs/components/library/layer.yaml:1:1: [shape] a layer of stack 'layers' "
@@ -158,7 +146,7 @@ TEST(ShapeErrors, Streams) {
 }
 
 TEST(ShapeErrors, Copies) {
-  const Row rows[] = {
+  const Bend rows[] = {
       {kLayer, "{ slot: ffn, in: first }", "{ slot: ffn, in: first, copies: 4, active: 5, split: tokens }",
        "specs/components/library/layer.yaml:6:3: [analysis] 'mlp' (layers.*.mlp.*) uses 5 of 4 copies; "
        "expected at most as many as there are; check 'active'"},

@@ -134,8 +134,8 @@ bool evaluate(const Place& place, const std::string& text) {
   if (!numbers) check(numbers.faults());
   if (!formulas) check(formulas.faults());
   if (numbers) {
-    const guard::TensorFaults found =
-        guard::check_names(**numbers, {"lm_head.weight", "model.layers.0.self_attn.o_proj.weight"}, "fuzz");
+    const std::vector<std::string> names = {"lm_head.weight", "model.layers.0.self_attn.o_proj.weight"};
+    const guard::TensorFaults found = guard::check_names(**numbers, guard::TensorNames(names), "fuzz");
     check(found.weight);
   }
   if (!numbers || !formulas) return false;

@@ -2,45 +2,18 @@
 // full.
 #include <gtest/gtest.h>
 
-#include "graph/tree.h"
-#include "support/made_up.h"
+#include "graph/expanded.h"
 
 namespace archlight::testing {
 namespace {
-
-std::string outcome(const Made& made) {
-  const base::Result<Bound> bound = made.bind();
-  if (!bound) return messages(bound.faults());
-  for (graph::Phase phase : {graph::Phase::kPrefill, graph::Phase::kDecode}) {
-    const base::Result<graph::SpecTree> tree = graph::build_tree(*bound->library, *bound->binding, phase);
-    if (!tree) return (phase == graph::Phase::kDecode ? "decode: " : "") + messages(tree.faults());
-  }
-  return "ok";
-}
-
-struct Row {
-  const char* file;
-  const char* from;
-  const char* to;
-  const char* message;
-};
 
 const char* const kModel = "models/tiny.yaml";
 const char* const kLayer = "components/library/layer.yaml";
 const char* const kMix = "components/library/mix.yaml";
 const char* const kMlp = "components/library/mlp.yaml";
 
-void check(std::span<const Row> rows, const Made& made = tiny()) {
-  for (const Row& row : rows)
-    EXPECT_EQ(outcome(made.with(row.file, row.from, row.to)), row.message) << row.from << " -> " << row.to;
-}
-
-TEST(GraphErrors, NothingWrong) {
-  EXPECT_EQ(outcome(tiny()), "ok");
-}
-
 TEST(GraphErrors, Nodes) {
-  const Row rows[] = {
+  const Bend rows[] = {
       {kMlp, "op: silu", "op: sliu",
        "specs/components/library/mlp.yaml:5:16: unknown op 'sliu'; expected an op from the ops table; did "
        "you mean 'silu'?"},
@@ -123,7 +96,7 @@ TEST(GraphErrors, Calls) {
   const std::string draft =
       "role: ffn_dense\ngraph: { y: { op: silu, in: x, dim: d_model } }\noutputs: [y]\n";
   const Made made = tiny().plus("components/drafts/novel.yaml", draft);
-  const Row rows[] = {
+  const Bend rows[] = {
       {kModel, "ffn: mlp", "ffn: mpl",
        "specs/models/tiny.yaml:4:8: unknown component 'mpl'; expected a file of specs/components; did you "
        "mean 'mlp'?"},
@@ -168,7 +141,7 @@ TEST(GraphErrors, Calls) {
 }
 
 TEST(GraphErrors, Stacks) {
-  const Row rows[] = {
+  const Bend rows[] = {
       {kModel, "repeat: n_layers", "repeat: n_layer",
        "specs/models/tiny.yaml:16:13: 'n_layer' has no value here: 'n_layer' is not known here; expected "
        "dims that model 'tiny' binds; did you mean 'n_layers'?"},

@@ -1,8 +1,7 @@
 // Streams that are declared, published or read wrongly: each message in full, with the right form in it.
 #include <gtest/gtest.h>
 
-#include "graph/tree.h"
-#include "support/made_up.h"
+#include "graph/expanded.h"
 
 namespace archlight::testing {
 namespace {
@@ -11,29 +10,6 @@ const char* const kModel = "models/tiny.yaml";
 const char* const kGive = "components/library/give.yaml";
 const char* const kTake = "components/library/take.yaml";
 const char* const kLayer = "components/library/layer.yaml";
-
-std::string outcome(const Made& made) {
-  const base::Result<Bound> bound = made.bind();
-  if (!bound) return messages(bound.faults());
-  for (graph::Phase phase : {graph::Phase::kPrefill, graph::Phase::kDecode}) {
-    const base::Result<graph::SpecTree> tree = graph::build_tree(*bound->library, *bound->binding, phase);
-    if (!tree) return (phase == graph::Phase::kDecode ? "decode: " : "") + messages(tree.faults());
-  }
-  return "ok";
-}
-
-struct Row {
-  const char* file;
-  const char* from;
-  const char* to;
-  const char* message;
-};
-
-void check(const Made& made, std::span<const Row> rows) {
-  EXPECT_EQ(outcome(made), "ok");
-  for (const Row& row : rows)
-    EXPECT_EQ(outcome(made.with(row.file, row.from, row.to)), row.message) << row.from << " -> " << row.to;
-}
 
 // Layer 0 publishes what layers 1 and 2 read.
 Made given() {
@@ -50,7 +26,7 @@ Made given() {
 }
 
 TEST(StreamErrors, Internal) {
-  const Row rows[] = {
+  const Bend rows[] = {
       // undeclared, at either end
       {kTake, "reads: [value]\ngraph: { y: { op: mul, in: [x, value] } }",
        "reads: [vale]\ngraph: { y: { op: mul, in: [x, vale] } }",
@@ -149,7 +125,7 @@ TEST(StreamErrors, Internal) {
       // behind the stack it has its last value
       {kModel, "op: rmsnorm, in: layers, dim", "op: rmsnorm, in: value, dim", "ok"},
   };
-  check(given(), rows);
+  check(rows, given());
   EXPECT_EQ(
       outcome(given().with(kModel, "op: rmsnorm, in: layers, dim: d_model", "component: give, in: layers")),
       "specs/components/library/give.yaml:4:15: component 'give' publishes stream 'value' outside a stack; "
@@ -172,7 +148,7 @@ Made kept() {
 }
 
 TEST(StreamErrors, Appended) {
-  const Row rows[] = {
+  const Bend rows[] = {
       {kModel, "after: every", "after: [0, 1, 2]", "ok"},
       {kModel, "after: every", "after: { every: 2 }", "ok"},
       {kModel, "after: every", "before: every", "ok"},
@@ -238,7 +214,7 @@ TEST(StreamErrors, Appended) {
        "name: norm, op",
        "specs/models/tiny.yaml:22:5: component 'layer' gets 2 inputs; expected 1: hidden"},
   };
-  check(kept(), rows);
+  check(rows, kept());
   const Made listed = kept()
                           .with(kModel, "after: every", "after: config.chosen")
                           .with("config", "\"layers\": 3", "\"layers\": 3, \"chosen\": [0, 2]");
@@ -268,7 +244,7 @@ TEST(StreamErrors, ByIteration) {
                 "true } } }\n")
           .plus("components/library/join.yaml",
                 "role: block\ninputs: [sum, x]\ngraph: { y: { op: add, in: [sum, x] } }\noutputs: [y]\n");
-  const Row rows[] = {
+  const Bend rows[] = {
       {kModel, "repeat: 3", "repeat: 2",
        "specs/models/tiny.yaml:21:5: stack 'fc' repeats 2 times over the 3 elements of stream 'kept' of "
        "stack "
@@ -279,7 +255,7 @@ TEST(StreamErrors, ByIteration) {
        "for each "
        "carried stream; a stream that gives each layer an element stands behind them among the inputs"},
   };
-  check(made, rows);
+  check(rows, made);
 }
 
 // Layers that read their own stack's history.
@@ -288,7 +264,7 @@ TEST(StreamErrors, OwnHistory) {
                         .with(kModel, "value: { shape: [B, s_query, d_model], src: s }",
                               "value: { from: hidden, after: [0, 1], read: each, src: s }")
                         .with(kGive, "stream_out: { value: y }\n", "");
-  const Row rows[] = {
+  const Bend rows[] = {
       {kModel, "{ count: 1, attention: give }", "{ where: layer == 2, attention: give }",
        "specs/components/library/take.yaml:2:8: component 'take' reads element 0 of stream 'value' of stack "
        "'layers' in "
@@ -316,7 +292,7 @@ TEST(StreamErrors, OwnHistory) {
        "let a layer "
        "rule choose which layers read"},
   };
-  check(made, rows);
+  check(rows, made);
 }
 
 TEST(StreamErrors, AppendedCache) {

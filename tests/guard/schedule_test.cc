@@ -26,13 +26,6 @@ keys:
   return files;
 }
 
-Report report_of(const Files& files, const std::string& more) {
-  const base::Result<std::shared_ptr<spec::Library>> library = spec::Library::from_texts(files);
-  EXPECT_TRUE(library.ok()) << base::render_all(library.faults());
-  truth::Truth truth;
-  truth.config = config_with(*json(kConfig), more);
-  return verify_all(*library, truth, {"axiom"});
-}
 std::string faults(const std::string& more, const Files& files = tabled()) {
   return lines_of(report_of(files, more));
 }

@@ -110,6 +110,15 @@ inline std::string faults_of(const Files& files, const std::string& config = kCo
   return lines_of(verify_all(*library, truth, without));
 }
 
+// The report on the same config with more keys. No promise of the small model is judged.
+inline Report report_of(const Files& files, const std::string& more) {
+  const base::Result<std::shared_ptr<spec::Library>> library = spec::Library::from_texts(files);
+  EXPECT_TRUE(library.ok()) << base::render_all(library.faults());
+  truth::Truth truth;
+  truth.config = config_with(*json(kConfig), more);
+  return verify_all(*library, truth, {"axiom"});
+}
+
 // One text of one file replaced by another.
 inline Files with(Files files, const std::string& file, const std::string& from, const std::string& to) {
   std::string& text = files.at(file);

@@ -17,28 +17,16 @@ std::string outcome(const Made& made) {
   return bound ? "ok" : messages(bound.faults());
 }
 
-struct Row {
-  const char* file;
-  const char* from;
-  const char* to;
-  const char* message;
-};
-
 const char* const kModel = "models/tiny.yaml";
 const char* const kMix = "components/library/mix.yaml";
 const char* const kMlp = "components/library/mlp.yaml";
 
-void check(std::span<const Row> rows, const Made& made = tiny()) {
-  for (const Row& row : rows)
-    EXPECT_EQ(outcome(made.with(row.file, row.from, row.to)), row.message) << row.from << " -> " << row.to;
-}
-
-TEST(SpecErrors, NothingWrong) {
-  EXPECT_EQ(outcome(tiny()), "ok");
+void check(std::span<const Bend> rows, const Made& made = tiny()) {
+  check_bends(outcome, rows, made);
 }
 
 TEST(SpecErrors, Yaml) {
-  const Row rows[] = {
+  const Bend rows[] = {
       {kMlp, "role: ffn_dense", "role: ffn_dense\nrole: ffn_dense",
        "specs/components/library/mlp.yaml:2:1: the key 'role' stands twice in one map; expected each key "
        "once; remove one of the two"},
@@ -61,7 +49,7 @@ TEST(SpecErrors, Yaml) {
 }
 
 TEST(SpecErrors, Components) {
-  const Row rows[] = {
+  const Bend rows[] = {
       {kMlp, "role: ffn_dense\n", "",
        "specs/components/library/mlp.yaml:1:1: component 'mlp' has no 'role'; expected 'role': a text"},
       {kMlp, "role: ffn_dense", "role: ffn_dens",
@@ -142,7 +130,7 @@ TEST(SpecErrors, CustomOps) {
   const Made made = tiny().with(kMlp, "graph:",
                                 "custom_ops:\n  twice: { shape: 'preserve: [*r,dim] -> [*r,dim]', flops: "
                                 "r*dim, source: two times }\ngraph:");
-  const Row rows[] = {
+  const Bend rows[] = {
       {kMlp, "source: two times", "partial: each, source: two times", "ok"},
       {kMlp, "preserve: [*r,dim] -> [*r,dim]", "explicit: [*r,dim] -> [*r,dim]",
        "specs/components/library/mlp.yaml:3:10: custom op 'twice' is of kind explicit; expected one of "
@@ -169,7 +157,7 @@ TEST(SpecErrors, CustomOps) {
 }
 
 TEST(SpecErrors, Models) {
-  const Row rows[] = {
+  const Bend rows[] = {
       {kModel, "components:", "componets:",
        "specs/models/tiny.yaml:2:1: unknown key 'componets' in model 'tiny'; expected one of adapter, "
        "buffers, components, dims, drafts, holds, ignores, lists, match, max_context, model, note, optional, "
@@ -290,7 +278,7 @@ TEST(SpecErrors, Models) {
 }
 
 TEST(SpecErrors, Tables) {
-  const Row rows[] = {
+  const Bend rows[] = {
       {"dims.yaml", "head_count", "head_cout",
        "specs/dims.yaml:1:10: unknown dim kind 'head_cout'; expected one of head_count, width, whole, "
        "expert_count, vocab, layer_count, window, count, flag, ratio; did you mean 'head_count'?"},
@@ -309,7 +297,7 @@ TEST(SpecErrors, Tables) {
   const Made made =
       tiny().plus("quant/int8.yaml", scheme).plus("adapters/plain.yaml", "paths: { layers: model.layers }\n");
   EXPECT_EQ(outcome(made), "ok");
-  const Row quant[] = {
+  const Bend quant[] = {
       {"quant/int8.yaml", ", main: true", "",
        "specs/quant/int8.yaml:1:1: quant scheme 'int8' has 0 main tensors; expected exactly one"},
       {"quant/int8.yaml", "dtype: I8", "dtype: INT8",
@@ -347,7 +335,7 @@ TEST(SpecErrors, Tables) {
           .plus("counting.yaml",
                 "rules:\n  - { name: r, tensors: { scalar: true, dtype: I32 }, times: 0 }\n");
   EXPECT_EQ(outcome(tables), "ok");
-  const Row both[] = {
+  const Bend both[] = {
       {"declarations.yaml", "others: whole", "others: none",
        "specs/declarations.yaml:1:3: others is 'none'; expected plain or whole"},
       {"declarations.yaml", "when: { m: x }", "when: {}",
@@ -373,7 +361,7 @@ TEST(SpecErrors, Tables) {
 }
 
 TEST(SpecErrors, Binding) {
-  const Row rows[] = {
+  const Bend rows[] = {
       {"config", "\"hidden\": 8, ", "",
        "specs/models/tiny.yaml:7:3: config.json has no 'hidden', which dim 'd_model' reads; expected the key "
        "under the top level"},

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "spec/library.h"
+#include "support/stream_models.h"
 
 namespace archlight::spec {
 namespace {
@@ -170,24 +171,8 @@ reads: [dsa_topk]
 }
 
 TEST(Excerpts, DeepStack) {
-  const std::vector<StackDecl> found = stacks(R"yaml(- name: visual.blocks
-  repeat: n_vis_layers
-  streams:
-    hidden: { carries: true }
-    deepstack: { from: hidden, after: config.vision_config.deepstack_visual_indexes, index: block,
-                 src: "if layer_num in self.deepstack_visual_indexes:" }
-- name: visual.deepstack_merger_list
-  repeat: n_deepstack                    # must equal the number of elements in deepstack
-  inputs: [deepstack]                    # iteration j binds element j
-  streams:
-    deepstack_feat: { from: out, after: every, index: block,
-                      src: "deepstack_feature_lists.append(deepstack_feature)" }
-- name: language_model.layers
-  repeat: n_layers
-  streams:
-    hidden: { carries: true }
-    deepstack_feat: { read: each }       # the injection nodes of the first n_deepstack layers read them one by one
-)yaml");
+  const std::vector<StackDecl> found =
+      stacks(std::string(archlight::testing::kDeepStack) + archlight::testing::kDeepStackReader);
   ASSERT_EQ(found.size(), 3u);
   EXPECT_EQ(found[0].name, "visual.blocks");
   const StreamDecl& deepstack = found[0].streams[1];

@@ -8,6 +8,7 @@
 
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "base/json.h"
@@ -146,6 +147,21 @@ graph:
 outputs: [down]
 )";
   return made;
+}
+
+// A text of one file in place of another, and what comes of it.
+struct Bend {
+  const char* file;
+  const char* from;
+  const char* to;
+  const char* message;
+};
+
+// `outcome` is "ok" of the model as it is, and the row's message of each bent one.
+inline void check_bends(std::string (*outcome)(const Made&), std::span<const Bend> rows, const Made& made) {
+  EXPECT_EQ(outcome(made), "ok");
+  for (const Bend& row : rows)
+    EXPECT_EQ(outcome(made.with(row.file, row.from, row.to)), row.message) << row.from << " -> " << row.to;
 }
 
 }  // namespace archlight::testing
