@@ -369,11 +369,16 @@ Tensor repeat_heads(const Tensors& in, int64_t&) {  // 2 groups, 4 heads
   return out;
 }
 
-Tensor repeat_tokens(const Tensors& in, int64_t&) {  // 2, 2 and 1 times
+Tensor repeat_tokens(const Tensors& in, int64_t&) {  // none, once or twice, and the last one to the end
   Tensor out({kBatch, 5, in[0].last()});
   for (int b = 0; b < kBatch; ++b)
-    for (int s = 0; s < 5; ++s)
-      for (int i = 0; i < in[0].last(); ++i) out.at(b, s, i) = in[0].at(b, s / 2, i);
+    for (int s = 0, from = 0, left = 0; s < 5; ++s) {
+      const auto times = [&](int token) { return static_cast<int>(1000 * in[1].at(b, token, 0)) % 3; };
+      if (s == 0) left = times(0);
+      while (left == 0 && from + 1 < kTokens) left = times(++from);
+      if (left > 0) --left;
+      for (int i = 0; i < in[0].last(); ++i) out.at(b, s, i) = in[0].at(b, from, i);
+    }
   return out;
 }
 
