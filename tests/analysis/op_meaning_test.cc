@@ -314,6 +314,17 @@ Tensor conv1d(const Tensors& in, int64_t& steps) {  // stride 1, 3 taps, nothing
   return out;
 }
 
+Tensor transposed_conv1d(const Tensors& in, int64_t& steps) {  // stride 1, 3 taps: 3 -> 5 tokens
+  Tensor out({kBatch, 5, 5});
+  for (int b = 0; b < kBatch; ++b)
+    for (int s = 0; s < kTokens; ++s)
+      for (int o = 0; o < 5; ++o)
+        for (int i = 0; i < in[0].last(); ++i)
+          for (int k = 0; k < 3; ++k)
+            out.at(b, s + k, o) += weight(o + 9 * k, i) * in[0].at(b, s, i), steps += 2;
+  return out;
+}
+
 Tensor causal_conv1d(const Tensors& in, int64_t& steps) {  // 4 taps: 3 columns of state before the tokens
   Tensor out = in[0];
   for (int b = 0; b < kBatch; ++b)
@@ -355,6 +366,19 @@ Tensor repeat_heads(const Tensors& in, int64_t&) {  // 2 groups, 4 heads
   Tensor out({kBatch, kTokens, 4, in[0].last()});
   for (int r = 0; r < out.rows(); ++r)
     for (int i = 0; i < out.last(); ++i) out.at(r, i) = in[0].at(r / 2, i);
+  return out;
+}
+
+Tensor repeat_tokens(const Tensors& in, int64_t&) {  // none, once or twice, and the last one to the end
+  Tensor out({kBatch, 5, in[0].last()});
+  for (int b = 0; b < kBatch; ++b)
+    for (int s = 0, from = 0, left = 0; s < 5; ++s) {
+      const auto times = [&](int token) { return static_cast<int>(1000 * in[1].at(b, token, 0)) % 3; };
+      if (s == 0) left = times(0);
+      while (left == 0 && from + 1 < kTokens) left = times(++from);
+      if (left > 0) --left;
+      for (int i = 0; i < in[0].last(); ++i) out.at(b, s, i) = in[0].at(b, from, i);
+    }
   return out;
 }
 
@@ -729,6 +753,7 @@ const std::vector<Case>& cases() {
        [](const Tensors& in, int64_t& steps) { return scaled_by_norm(in, steps, false, false); }},
       {"gelu", kVector8, "in: a, dim: 8",
        elementwise([](double x) { return x * 0.5 * (1 + std::tanh(0.8 * (x + 0.04 * x * x * x))); }, 9)},
+      {"leaky_relu", kVector8, "in: a, dim: 8", elementwise([](double x) { return x > 1 ? x : x / 8; }, 2)},
       {"relu", kVector8, "in: a, dim: 8", elementwise([](double x) { return std::max(x - 1, 0.0); }, 1)},
       {"relu_squared", kVector8, "in: a, dim: 8",
        elementwise([](double x) { return std::max(x - 1, 0.0) * std::max(x - 1, 0.0); }, 2)},
@@ -741,6 +766,7 @@ const std::vector<Case>& cases() {
       {"learned_position", kVector8, "in: a, dims: { positions: 16, dim: 8 }",
        elementwise([](double x) { return x + 0.7; }, 1)},
       {"conv1d", kVector8, "in: a, dims: { out: 5, kernel: 3, t: 1 }", conv1d},
+      {"transposed_conv1d", kVector8, "in: a, dims: { out: 5, kernel: 3, t: 5 }", transposed_conv1d},
       {"conv2d", kVector8, "in: a, dims: { in: 8, out: 5, height: 1, width: 3, t: 1 }", conv1d},
       {"causal_conv1d", kConv, "in: [a, b], dims: { kernel: 4 }", causal_conv1d},
       {"conv_state", kVector8, "in: a, dims: { state: 2 }", conv_state},
@@ -752,6 +778,9 @@ const std::vector<Case>& cases() {
       {"join_tokens", kVector8, "in: a, dims: { t: 1, group: 3 }", join_tokens},
       {"pool_tokens", kVector8, "in: a, dims: { t: 1 }", pool_tokens},
       {"concat_tokens", kTower, "in: [a, b]", concat_tokens},
+      {"repeat_tokens",
+       "a: { op: hidden_input, dims: { dim: 8 } }; b: { op: hidden_input, dims: { dim: 1 } }",
+       "in: [a, b], dims: { t: 5 }", repeat_tokens},
       {"pad_tokens", kVector8, "in: a, dims: { t: 5 }", with_tokens(5)},
       {"cut_tokens", kVector8, "in: a, dims: { t: 2 }", with_tokens(2)},
       {"place_tokens", kTower, "in: [a, b]", at_tokens(false)},
