@@ -19,7 +19,8 @@ bool fits(const CountRule& rule, const StoredTensor& tensor) {
   };
   return holds(rule.scalar, tensor.scalar) && holds(rule.main, tensor.main) &&
          holds(rule.tied, tensor.tied) && holds(rule.buffer, tensor.role == "buffer") &&
-         (!rule.dtype || *rule.dtype == tensor.dtype) && listed(rule.schemes, tensor.scheme) &&
+         (!rule.dtype || *rule.dtype == tensor.dtype) && (rule.apart.empty() || rule.apart == tensor.apart) &&
+         listed(rule.schemes, tensor.scheme) &&
          listed(rule.names, tensor.name.substr(tensor.name.rfind('.') + 1));
 }
 

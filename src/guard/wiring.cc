@@ -357,7 +357,9 @@ class Wiring : private internal::Flow {
     if (role == tree_.library->roles().end()) return;
     ++checks_;
     const std::string what = "node '" + call.name + "' (" + call.path + ")";
-    if (!role->second.fills.empty())
+    // A part of what stands in the slot has its role.
+    const bool part = call.parent >= 0 && tree_.calls[static_cast<size_t>(call.parent)].role == call.role;
+    if (!role->second.fills.empty() && !part)
       fail(call.decl->at, what + " calls a component by name and has the role '" + call.role + "' of a slot",
            "a role of its own, such as shared_experts");
     else if (role->second.copies != call.splits_tokens)

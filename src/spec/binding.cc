@@ -57,6 +57,17 @@ std::optional<Rational> exact(const Json& value) {
   return std::nullopt;
 }
 
+// How many entries of a list, values of a map or characters of a text are `entry`.
+int64_t equal_entries(const Json& found, const std::string& entry) {
+  if (found.is_string()) {
+    const std::string& text = found.get_ref<const std::string&>();
+    return entry.size() == 1 ? std::ranges::count(text, entry[0]) : 0;
+  }
+  return std::count_if(found.begin(), found.end(), [&](const Json& item) {
+    return (item.is_string() ? item.get<std::string>() : item.dump()) == entry;
+  });
+}
+
 class Binder {
  public:
   Binder(const Model& model, std::shared_ptr<const Json> config) : model_(model), config_(std::move(config)) {
@@ -110,9 +121,11 @@ class Binder {
                                     "a list or a map, or a text with one character per entry"));
           return std::nullopt;
         }
-        const size_t entries =
-            found->is_string() ? found->get_ref<const std::string&>().size() : found->size();
-        return BoundDim{dim.name, {static_cast<base::Int128>(entries), 1}, "entries of config." + full};
+        size_t entries = found->is_string() ? found->get_ref<const std::string&>().size() : found->size();
+        if (!dim.entry.empty()) entries = static_cast<size_t>(equal_entries(*found, dim.entry));
+        return BoundDim{dim.name,
+                        {static_cast<base::Int128>(entries), 1},
+                        "entries " + (dim.entry.empty() ? "" : "'" + dim.entry + "' ") + "of config." + full};
       }
       const std::optional<Rational> number = exact(*found);
       if (!number) {

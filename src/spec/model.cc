@@ -64,7 +64,9 @@ DimDecl parse_dim(const base::YamlEntry& entry, Faults& faults) {
   out.fallback = reader.formula("default");
   out.null_value = reader.formula("when_null");
   out.is = reader.text("is");
-  out.entries = reader.flag("entries");
+  out.entry = reader.text("entries");
+  out.entries = !out.entry.empty() && out.entry != "false";
+  if (out.entry == "true" || out.entry == "false") out.entry.clear();
   out.unset = reader.text("unset");
   out.source = reader.text("source");
   reader.finish();

@@ -5,7 +5,7 @@
 //   config_roots   where config keys are looked up, first to last; '' is the top ([''] when absent)
 //   components     slot: component; a slot of a block template, or a fill that `layers` names
 //   dims           name: FORMULA over config.KEY and other dims, or {config: KEY or [KEYS], default: FORMULA,
-//                  when_null: FORMULA, is: TEXT, entries: true, unset: TEXT, source: TEXT}
+//                  when_null: FORMULA, is: TEXT, entries: true|TEXT, unset: TEXT, source: TEXT}
 //   model          the walk, top to bottom: nodes as in component.h with a name, and stacks
 //   quant_context  {per_role, override, default_dtype, scale_dtype, schemes}
 //   adapter        a name of specs/adapters, or several: canonical module paths to checkpoint names
@@ -45,6 +45,7 @@ struct DimDecl {
   std::vector<std::string> config_keys;  // first present wins
   std::string unset;                     // a text that counts as an absent key: 'auto'
   bool entries = false;                  // of its list, or the characters of its text, how many
+  std::string entry;                     // of these, only those that equal it
   expr::Formula formula;                 // when it is no plain key
   expr::Formula fallback;
   expr::Formula null_value;  // when the config states the key as null

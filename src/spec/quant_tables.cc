@@ -44,6 +44,7 @@ CountRule parse_rule(const Yaml& node, Faults& faults) {
     out.tied = flag("tied");
     out.schemes = inner.texts("schemes");
     out.names = inner.texts("names");
+    out.apart = inner.text("apart");
     if (const std::string name = inner.text("dtype"); !name.empty()) {
       out.dtype = base::dtype_from_name(name);
       if (!out.dtype)

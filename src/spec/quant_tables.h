@@ -17,7 +17,8 @@
 //   that fits it (a tensor that none fits counts its elements once), and `alternatives`, further lists that are
 //   put in front of the rules, one at a time, only where the rules do not meet a total. A rule:
 //   name, source, times
-//   tensors    {scalar, main, buffer, tied: true|false, dtype, schemes, names}: all that are stated must hold
+//   tensors    {scalar, main, buffer, tied: true|false, dtype, schemes, names, apart}: all that are stated must hold;
+//              `apart` is the name of a part that is counted apart from the main model
 //   logical    true: a weight counts the elements of the weight rather than of the words that store it
 #pragma once
 
@@ -53,6 +54,7 @@ struct CountRule {
   std::optional<base::Dtype> dtype;
   std::vector<std::string> schemes;
   std::vector<std::string> names;  // last segments of stored names
+  std::string apart;               // a part counted apart from the main model
 };
 
 struct CountList {

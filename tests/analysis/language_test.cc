@@ -307,6 +307,15 @@ TEST(Language, ListsOfTheConfig) {
       outcome(made.with(kModel, "{ config: marks, entries: true }", "{ config: words, entries: true }")),
       "specs/models/tiny.yaml:11:3: config.words is 32, whose entries dim 'n_layers' counts; expected a "
       "list or a map, or a text with one character per entry");
+  // Of the entries, those that are a word: three of four, of a text three of its five characters.
+  const auto counted = [&](const char* list, const char* entry) {
+    return count_of(*made_bill(made.with("config", R"("marks": [9, 8, 7])", std::string("\"marks\": ") + list)
+                                   .with(kModel, "entries: true", std::string("entries: ") + entry)),
+                    "params.total");
+  };
+  EXPECT_EQ(counted(R"(["a", "b", "a", "a"])", "a"), 2440);
+  EXPECT_EQ(counted(R"("SFSFS")", "S"), 2440);
+  EXPECT_EQ(counted(R"([4, 4, 4, 128])", "4"), 2440);
 }
 
 TEST(Language, PhaseFaults) {

