@@ -189,6 +189,27 @@ class Maker {
                                                             : kv_bytes(cache);
   }
 
+  // Of one kind in one layer, where the same entries of the same size are kept in all layers that keep any.
+  std::optional<Expr> in_each_layer(const std::string& kind) const {
+    struct Layer {
+      int group;
+      std::vector<const spec::CacheEntry*> entries;
+      Expr bytes;
+    };
+    std::vector<Layer> layers;
+    for (const Cache& cache : dec_.caches) {
+      if (cache.kind != kind || !cache.apart.empty()) continue;
+      if (layers.empty() || layers.back().group != cache.group)
+        layers.push_back({cache.group, {}, dec_.pool->constant(0)});
+      layers.back().entries.push_back(dec_.tree->nodes[cache.node].cache);
+      layers.back().bytes = layers.back().bytes + per_token(cache);
+    }
+    const bool alike = std::ranges::all_of(layers, [&](const Layer& layer) {
+      return layer.entries == layers[0].entries && expr::same_value(layer.bytes, layers[0].bytes);
+    });
+    return alike ? std::optional(layers[0].bytes) : std::nullopt;
+  }
+
   void kv() {
     const auto sum = [&](auto chosen, const std::string& apart = {}) {
       return dec_.total(
@@ -229,8 +250,9 @@ class Maker {
             sum([&](const Cache& c) -> std::optional<Expr> {
               return c.kind == kind ? std::optional(kv_bytes(c)) : std::nullopt;
             }));
-        put("kv.entry." + kind + ".layer_state_bytes", "bytes", "state '" + kind + "' in one layer",
-            kv_bytes(*first));
+        if (const std::optional<Expr> layer = in_each_layer(kind))
+          put("kv.entry." + kind + ".layer_state_bytes", "bytes", "state '" + kind + "' in one layer",
+              *layer);
         continue;
       }
       put("kv.entry." + kind + ".bytes_per_token", "bytes",
@@ -238,8 +260,9 @@ class Maker {
           sum([&](const Cache& c) -> std::optional<Expr> {
             return c.kind == kind ? std::optional(per_token(c)) : std::nullopt;
           }));
-      put("kv.entry." + kind + ".layer_bytes_per_token", "bytes",
-          "cache entry '" + kind + "' in one layer, per token", per_token(*first));
+      if (const std::optional<Expr> layer = in_each_layer(kind))
+        put("kv.entry." + kind + ".layer_bytes_per_token", "bytes",
+            "cache entry '" + kind + "' in one layer, per token", *layer);
     }
     put("kv.fixed_state_bytes", "bytes", "state that does not grow with the context",
         sum([&](const Cache& c) -> std::optional<Expr> {
@@ -249,16 +272,24 @@ class Maker {
         sum([&](const Cache& c) -> std::optional<Expr> { return entry_tokens(dec_, c) * kv_bytes(c); }));
     for (size_t g = 0; g < dec_.tree->groups.size(); ++g) {
       const graph::Group& group = dec_.tree->groups[g];
-      std::vector<Expr> lines;
+      std::vector<std::pair<std::string, Expr>> lines;  // one for a kind, of which a layer may keep several
       if (!group.apart.empty()) continue;
       for (const Cache& cache : dec_.caches) {
         if (cache.group != static_cast<int>(g)) continue;
-        lines.push_back(entry_tokens(dec_, cache) * kv_bytes(cache));
-        put_layer(dec_, g, "kv.layer.", "." + cache.kind + ".bytes_at_context", "bytes",
-                  "cache entry '" + cache.kind + "'", lines.back());
+        const Expr bytes = entry_tokens(dec_, cache) * kv_bytes(cache);
+        const auto line = std::ranges::find(lines, cache.kind, &std::pair<std::string, Expr>::first);
+        if (line == lines.end())
+          lines.emplace_back(cache.kind, bytes);
+        else
+          line->second = line->second + bytes;
       }
-      if (lines.size() > 1)
-        put_layer(dec_, g, "kv.layer.", ".bytes_at_context", "bytes", "all entries", dec_.pool->add(lines));
+      Expr all = dec_.pool->constant(0);
+      for (const auto& [kind, bytes] : lines) {
+        put_layer(dec_, g, "kv.layer.", "." + kind + ".bytes_at_context", "bytes",
+                  "cache entry '" + kind + "'", bytes);
+        all = all + bytes;
+      }
+      if (lines.size() > 1) put_layer(dec_, g, "kv.layer.", ".bytes_at_context", "bytes", "all entries", all);
     }
     for (const std::string& apart : aparts())
       if (std::ranges::any_of(dec_.caches, [&](const Cache& c) { return c.apart == apart; }))

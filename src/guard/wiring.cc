@@ -148,7 +148,8 @@ class Wiring : private internal::Flow {
     const bool score = is_score(id);
     const std::string what = described(node);
     if (score)
-      for (NodeId reader : pairs_ahead(id)) same_mask(id, reader);
+      for (NodeId reader : pairs_ahead(id))  // a sum over two sets has two masks
+        if (!joins_context(reader) || context_of(reader).size() == 1) same_mask(id, reader);
     if (!score) {
       ++checks_;
       if (!softened(node.in[0]))

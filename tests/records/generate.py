@@ -26,7 +26,7 @@ import subprocess
 import sys
 from math import prod
 
-BYTES = {"BF16": 2, "F16": 2, "F32": 4, "F8_E4M3": 1, "U8": 1}
+BYTES = {"BF16": 2, "F16": 2, "F32": 4, "F8_E4M3": 1, "F8_E8M0": 1, "U8": 1, "I8": 1, "I64": 8}
 BLOCK = 128  # FP8 checkpoints keep one scale per 128x128 block of a weight: quantization_config.weight_block_size
 
 
@@ -63,6 +63,15 @@ class Model:
     index: tuple = None
     # Layers without an indexer of their own: they attend to what the last layer with one chose.
     shared_index: tuple = ()
+    # DeepSeek-V4: tokens to a compressed entry per layer (0: none), layers that choose experts by token id, parallel copies
+    # of the trunk, groups and width of the output projection, and how routed experts are stored: those of the main layers
+    # and those of the prediction layer.
+    ratios: tuple = ()
+    hash_layers: int = 3
+    topk: int = 6
+    copies: int = 4
+    output: tuple = None
+    expert_formats: tuple = ("fp4", "fp4")
     # Whether the prediction layer stores an embedding and a head of its own.
     mtp_tables: bool = True
     # Biases of the attention's and the dense network's projections; layers of a MoE model that are dense.
@@ -105,7 +114,27 @@ GLM_5 = same(DEEPSEEK_V3, vocab_size=154880, hidden_size=6144, num_hidden_layers
 # Indexers in layers 0 to 2 and then in every fourth, 6, 10 ... 74: index_topk_freq 4, index_skip_topk_offset 3.
 GLM_52 = same(GLM_5, shared_index=tuple(n for n in range(78) if n > 2 and n % 4 != 2), recorded_elements=753329940480)
 
+# Sizes and ratios of the repositories' config.json: windows alone in Flash's first two layers, 128 tokens to an entry in
+# Pro's, and then 4 and 128 in turn, ending with 4.
+DEEPSEEK_V4 = Model("deepseek_v4", 129280, 4096, 43, 64, 1, 512, 0, experts=256, moe_intermediate_size=2048, q_rank=1024,
+                    mtp_layers=1, index=(64, 128), output=(8, 1024), mtp_tables=False,
+                    ratios=(0, 0) + tuple(4 if n % 2 == 0 else 128 for n in range(2, 43)), recorded_elements=158069433298)
+DEEPSEEK_V4_PRO = same(DEEPSEEK_V4, hidden_size=7168, num_hidden_layers=61, num_attention_heads=128, experts=384,
+                       moe_intermediate_size=3072, q_rank=1536, output=(16, 1024),
+                       ratios=(128, 128) + tuple(4 if n % 2 == 0 else 128 for n in range(2, 61)),
+                       recorded_elements=861608274846)
+
 MODELS = {
+    "deepseek-ai/DeepSeek-V4-Flash": DEEPSEEK_V4,
+    "deepseek-ai/DeepSeek-V4-Pro": DEEPSEEK_V4_PRO,
+    # Before post-training: experts as all other matrices, and copies of the table and the head in the prediction layer.
+    "deepseek-ai/DeepSeek-V4-Flash-Base": same(DEEPSEEK_V4, expert_formats=("fp8", "fp8"), mtp_tables=True,
+                                               recorded_elements=292021347282),
+    "deepseek-ai/DeepSeek-V4-Pro-Base": same(DEEPSEEK_V4_PRO, expert_formats=("fp8", "fp8"), mtp_tables=True,
+                                             recorded_elements=1600790440862),
+    "nvidia/DeepSeek-V4-Flash-NVFP4": same(DEEPSEEK_V4, expert_formats=("nvfp4", "fp4"), recorded_elements=166726476754),
+    "nvidia/DeepSeek-V4-Pro-NVFP4": same(DEEPSEEK_V4_PRO, expert_formats=("nvfp4", "fp4"),
+                                         recorded_elements=909964405662),
     "deepseek-ai/DeepSeek-V3.2": DEEPSEEK_V32,
     "zai-org/GLM-5": GLM_5,
     "zai-org/GLM-5-FP8": same(GLM_5, fp8_scales="F32", recorded_elements=753910024032),
@@ -195,6 +224,12 @@ CUTS = {
                         intermediate_size=896, experts=6, moe_intermediate_size=384, first_dense=1, mtp_layers=0,
                         q_rank=0, shared_experts=0, inv_freq=64, stores_head=False, recorded_elements=0),
 }
+# All kinds of layers, with and without hash routing, and no two sizes alike.
+CUTS["cut/DeepSeek-V4"] = same(DEEPSEEK_V4, vocab_size=1000, hidden_size=640, num_hidden_layers=6, num_attention_heads=6,
+                               head_dim=96, experts=7, moe_intermediate_size=384, q_rank=320, output=(3, 224),
+                               index=(5, 112), ratios=(128, 4, 0, 4, 128, 0), hash_layers=3, topk=5, copies=2,
+                               recorded_elements=0)
+CUTS["cut/DeepSeek-V4-Base"] = same(CUTS["cut/DeepSeek-V4"], expert_formats=("fp8", "fp8"), mtp_tables=True)
 # The indexer's cuts; the bare ones without prediction layers and shared experts, with a tied head.
 for name, model in {"DeepSeek-V3.2": same(DEEPSEEK_V32), "GLM-5": same(GLM_5, fp8_scales="F32")}.items():
     CUTS["cut/" + name] = same(model, vocab_size=1000, hidden_size=640, num_hidden_layers=5, num_attention_heads=4,
@@ -383,8 +418,95 @@ def deepseek_v3(record, m):
             record.weight(layer + ".shared_head.head", m.vocab_size, h)
 
 
+def deepseek_v4(record, m):
+    h, heads, d, rank, mix = m.hidden_size, m.num_attention_heads, m.head_dim, m.q_rank, m.copies
+    groups, out = m.output
+
+    def fp8(module, rows, columns):
+        record.add(module + ".weight", "F8_E4M3", rows, columns)
+        record.add(module + ".scale", "F8_E8M0", -(-rows // BLOCK), -(-columns // BLOCK))
+
+    def expert(module, kind):
+        for name, rows, columns in [("w1", m.moe_intermediate_size, h), ("w3", m.moe_intermediate_size, h),
+                                    ("w2", h, m.moe_intermediate_size)]:
+            module_name = f"{module}.{name}"
+            if kind == "fp8":
+                fp8(module_name, rows, columns)
+            elif kind == "fp4":  # two values a byte, a power of two for 32
+                record.add(module_name + ".weight", "I8", rows, columns // 2)
+                record.add(module_name + ".scale", "F8_E8M0", rows, columns // 32)
+            else:
+                record.add(module_name + ".weight", "U8", rows, columns // 2)
+                record.add(module_name + ".weight_scale", "F8_E4M3", rows, columns // 16)
+                record.add(module_name + ".weight_scale_2", "F32")
+                record.add(module_name + ".input_scale", "F32")
+
+    def compressor(module, ratio, width):
+        wide = width * (2 if ratio == 4 else 1)
+        record.weight(module + ".wkv", wide, h)
+        record.weight(module + ".wgate", wide, h)
+        record.add(module + ".ape", "F32", ratio, wide)
+        record.weight(module + ".norm", width)
+
+    def hyper(name, mixes, scales):
+        record.add(name + "_fn", "F32", mixes, mix * h)
+        record.add(name + "_base", "F32", mixes)
+        record.add(name + "_scale", "F32", scales)
+
+    def layer(name, ratio, hashed, kind):
+        record.weight(name + ".attn_norm", h)
+        record.weight(name + ".ffn_norm", h)
+        attn = name + ".attn"
+        fp8(attn + ".wq_a", rank, h)
+        record.weight(attn + ".q_norm", rank)
+        fp8(attn + ".wq_b", heads * d, rank)
+        fp8(attn + ".wkv", d, h)
+        record.weight(attn + ".kv_norm", d)
+        fp8(attn + ".wo_a", groups * out, heads * d // groups)
+        fp8(attn + ".wo_b", h, groups * out)
+        record.add(attn + ".attn_sink", "F32", heads)
+        if ratio:
+            compressor(attn + ".compressor", ratio, d)
+        if ratio == 4:
+            index_heads, width = m.index
+            fp8(attn + ".indexer.wq_b", index_heads * width, rank)
+            record.weight(attn + ".indexer.weights_proj", index_heads, h)
+            compressor(attn + ".indexer.compressor", ratio, width)
+        record.weight(name + ".ffn.gate", m.experts, h)
+        if hashed:
+            record.add(name + ".ffn.gate.tid2eid", "I64", m.vocab_size, m.topk)
+        else:
+            record.add(name + ".ffn.gate.bias", "F32", m.experts)
+        for e in range(m.experts):
+            expert(f"{name}.ffn.experts.{e}", kind)
+        shared = m.shared_experts * m.moe_intermediate_size
+        for part, rows, columns in [("w1", shared, h), ("w3", shared, h), ("w2", h, shared)]:
+            fp8(f"{name}.ffn.shared_experts.{part}", rows, columns)
+        hyper(name + ".hc_attn", (2 + mix) * mix, 3)
+        hyper(name + ".hc_ffn", (2 + mix) * mix, 3)
+
+    record.weight("embed", m.vocab_size, h)
+    for n in range(m.num_hidden_layers):
+        layer(f"layers.{n}", m.ratios[n], n < m.hash_layers, m.expert_formats[0])
+    hyper("hc_head", mix, 1)
+    record.weight("norm", h)
+    record.weight("head", m.vocab_size, h)
+    for n in range(m.mtp_layers):
+        name = f"mtp.{n}"
+        layer(name, 0, False, m.expert_formats[1])
+        record.weight(name + ".enorm", h)
+        record.weight(name + ".hnorm", h)
+        fp8(name + ".e_proj", h, h)
+        fp8(name + ".h_proj", h, h)
+        record.weight(name + ".norm", h)
+        hyper(name + ".hc_head", mix, 1)
+        if m.mtp_tables:
+            record.weight(name + ".emb.tok_emb", m.vocab_size, h)
+            record.weight(name + ".head", m.vocab_size, h)
+
+
 FAMILIES = {"llama": llama, "qwen3": qwen3, "qwen3_moe": qwen3_moe, "mixtral": mixtral, "gpt_oss": gpt_oss,
-            "deepseek_v3": deepseek_v3}
+            "deepseek_v3": deepseek_v3, "deepseek_v4": deepseek_v4}
 
 
 def rows_of(model):
@@ -486,6 +608,10 @@ def check():
     rows = rows_of(DEEPSEEK_V32)
     for dtype, elements in {"F8_E4M3": 681408069632, "BF16": 3947229184, "F32": 41622560}.items():
         checker.equal(f"DeepSeek-V3.2: {dtype} elements", sum(prod(s) for _, d, s in rows if d == dtype), elements)
+    rows = rows_of(DEEPSEEK_V4)
+    for dtype, elements in {"I8": 141733920768, "F8_E8M0": 8858737664, "F8_E4M3": 6023020544, "BF16": 1415259264,
+                            "F32": 36168018, "I64": 2327040}.items():
+        checker.equal(f"DeepSeek-V4-Flash: {dtype} elements", sum(prod(s) for _, d, s in rows if d == dtype), elements)
     # gpt-oss-120b as stored, before the hub's second count of block bytes.
     rows = rows_of(MODELS["openai/gpt-oss-120b"])
     for ending, elements in {"_blocks": 57330892800, "_scales": 3583180800}.items():
