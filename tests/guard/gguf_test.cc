@@ -134,26 +134,28 @@ TEST(Gguf, WhatDoesNotFitIsAFault) {
       wrong(other).substr(0, wrong(other).find("; expected")),
       "m.gguf: [not_verifiable] general.architecture is 'bitnet', which no row of specs/gguf.yaml describes");
   EXPECT_NE(wrong(GgufBytes{}).find("the metadata name no general.architecture"), std::string::npos);
-  // DeepSeek-V2 is of the same architecture by name, and routes otherwise.
-  GgufBytes v2;
-  v2.text("general.architecture", "deepseek2").u32("deepseek2.expert_gating_func", 1);
-  EXPECT_NE(wrong(v2).find("of a kind that no row of specs/gguf.yaml describes"), std::string::npos);
+  // Of the same architecture by name, and routed otherwise: 3 is a softmax over the chosen logits.
+  GgufBytes weighted;
+  weighted.text("general.architecture", "deepseek2").u32("deepseek2.expert_gating_func", 3);
+  EXPECT_NE(wrong(weighted).find("of a kind that no row of specs/gguf.yaml describes"), std::string::npos);
 }
 
 // Listings of real files, which state no metadata: under their model's own config they agree to the last byte. The
 // converters leave the prediction layer out.
 TEST(Gguf, RecordedListings) {
   struct Row {
-    const char* snapshot;
+    const char *snapshot, *config;
     int64_t tensors, bytes;
   };
-  const Row rows[] = {{"unsloth--DeepSeek-R1-GGUF.Q4_K_M", 1025, 404424884224},
-                      {"deepseek-ai--DeepSeek-R1.gguf-f16-mla", 1147, 1344314562560}};
+  const Row rows[] = {
+      {"unsloth--DeepSeek-R1-GGUF.Q4_K_M", "deepseek-ai--DeepSeek-R1", 1025, 404424884224},
+      {"deepseek-ai--DeepSeek-R1.gguf-f16-mla", "deepseek-ai--DeepSeek-R1", 1147, 1344314562560},
+      {"deepseek-ai--DeepSeek-V2-Lite.gguf-f16-mla", "deepseek-ai--DeepSeek-V2-Lite", 431, 31533283328}};
   for (const Row& row : rows) {
     truth::Truth listing = snapshot(row.snapshot);
     ASSERT_EQ(static_cast<int64_t>(listing.tensors.size()), row.tensors) << row.snapshot;
     EXPECT_EQ(with_commas(listing.tensors.total_bytes()), with_commas(row.bytes));
-    listing.config = config_with(*snapshot("deepseek-ai--DeepSeek-R1").config,
+    listing.config = config_with(*snapshot(row.config).config,
                                  R"({"num_nextn_predict_layers": 0, "quantization_config": null})");
     const Report report = verified(listing, "gguf_deepseek2");
     EXPECT_EQ(lines_of(report), "") << row.snapshot;
