@@ -358,8 +358,12 @@ class Wiring : private internal::Flow {
     if (role == tree_.library->roles().end()) return;
     ++checks_;
     const std::string what = "node '" + call.name + "' (" + call.path + ")";
-    // A part of what stands in the slot has its role.
-    const bool part = call.parent >= 0 && tree_.calls[static_cast<size_t>(call.parent)].role == call.role;
+    // What has no path of its own is a part of what calls it, and has its role; a part may have a slot's role.
+    const graph::Call* around = call.parent >= 0 ? &tree_.calls[static_cast<size_t>(call.parent)] : nullptr;
+    const bool part = around && call.decl->role.empty() && around->role == call.role;
+    if (around && call.decl->role.empty() && call.decl->has_path && call.decl->path.empty() && !part)
+      fail(call.decl->at, what + " has no path of its own and the role '" + call.role + "'",
+           "'" + around->role + "', that of what it is a part of", "state a role where it is another");
     if (!role->second.fills.empty() && !part)
       fail(call.decl->at, what + " calls a component by name and has the role '" + call.role + "' of a slot",
            "a role of its own, such as shared_experts");

@@ -172,6 +172,11 @@ TEST(Wiring, Roles) {
            "'routed_experts' and no copies that share tokens out; expected another role, or copies with "
            "split: "
            "tokens\n"},
+          {kBlock, "mlp: { slot: ffn, in: mid }", "mlp: { component: expert, in: mid, path: \"\" }",
+           "specs/components/library/block.yaml:7:3: [wiring] node 'mlp' (layers.*) has no path of its own "
+           "and "
+           "the role 'expert'; expected 'block', that of what it is a part of; state a role where it is "
+           "another\n"},
           {kBlock, "mlp: { slot: ffn, in: mid }", "mlp: { component: routed, in: mid }",
            "specs/components/library/block.yaml:7:3: [wiring] node 'mlp' (layers.*.mlp) calls a component by "
            "name and has the role 'ffn_moe' of a slot; expected a role of its own, such as shared_experts\n"},
