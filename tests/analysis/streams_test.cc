@@ -156,6 +156,32 @@ TEST(Streams, SharedCacheGrowsByItsOwnLaw) {
   EXPECT_EQ(count_of(*bill, "decode.kv_read_bytes"), 3 * 16 * 32 + 3 * 100 * 16);
 }
 
+// Cross-layer attention: three of six layers keep a cache, all six read one.
+TEST(Streams, NeighboursShareACache) {
+  const BillPtr bill = made_bill(paired_cache(), {2, 40, 100});
+  ASSERT_TRUE(bill);
+  EXPECT_EQ(groups_of(*bill->prefill), "layers whole[0, 2, 4] whole_reader[1, 3, 5]");
+  EXPECT_EQ(count_of(*bill, "kv.bytes_per_token"), 3 * 32);
+  EXPECT_EQ(count_of(*bill, "kv.bytes_at_context"), 3 * 32 * 100);
+  EXPECT_EQ(count_of(*bill, "decode.kv_write_bytes"), 2 * 3 * 32);
+  EXPECT_EQ(count_of(*bill, "decode.kv_read_bytes"), 2 * 6 * 100 * 32);
+  EXPECT_EQ(count_of(*bill, "params.total"), 520 + 3 * 256 + 3 * 128 + 6 * 384);
+  EXPECT_EQ(both_tracks(paired_cache(), {2, 40, 100}), "ok");
+}
+
+// "You only cache once": two windows of 16 and one whole cache, which the three layers of the second stack read.
+TEST(Streams, OneCacheForTheSecondHalf) {
+  const BillPtr bill = made_bill(one_cache(), {1, 40, 100});
+  ASSERT_TRUE(bill);
+  EXPECT_EQ(groups_of(*bill->prefill), "self local[0, 1] whole[2]; layers [0-2]");
+  EXPECT_EQ(count_of(*bill, "kv.bytes_per_token"), 3 * 32);
+  EXPECT_EQ(count_of(*bill, "kv.bytes_per_token_beyond_windows"), 32);
+  EXPECT_EQ(count_of(*bill, "kv.bytes_at_context"), 2 * 16 * 32 + 100 * 32);
+  EXPECT_EQ(count_of(*bill, "decode.kv_read_bytes"), 2 * 16 * 32 + 4 * 100 * 32);
+  EXPECT_EQ(count_of(*bill, "decode.kv_write_bytes"), 3 * 32);
+  EXPECT_EQ(both_tracks(one_cache(), {1, 40, 100}), "ok");
+}
+
 // ---- features handed from tower to tower, in the words of the requirement
 
 TEST(Streams, DeepStack) {

@@ -160,6 +160,52 @@ inline Made shared_cache() {
       "\"layers\": 6");
 }
 
+// Neighbours share a cache: even layers keep keys and values, odd ones read those of the layer before.
+inline Made paired_cache() {
+  const std::string own = tiny().files.at("components/library/mix.yaml");
+  return model_of(
+      "  block: layer\n  ffn: mlp\n", "",
+      std::string(kEmbed) +
+          "- name: layers\n  repeat: n_layers\n  inputs: [embed]\n  streams:\n    hidden: { carries: true }\n"
+          "    whole_k: { shape: [B, s_ctx, n_heads, d_head], src: '`shared_kv`' }\n"
+          "    whole_v: { shape: [B, s_ctx, n_heads, d_head], src: '`shared_kv`' }\n"
+          "  layers:\n    - { where: layer % 2 == 0, attention: whole }\n"
+          "    - { rest: true, attention: whole_reader }\n" +
+          kEnd,
+      {{"whole", own + "stream_out: { whole_k: k, whole_v: v }\n"},
+       {"whole_reader", replaced(replaced(kReader, "KIND", "whole"), "WINDOW", "")}},
+      "\"layers\": 6");
+}
+
+// One cache for a whole second half: windowed layers first, of which the last keeps the whole context, and a stack behind
+// them whose every layer reads that.
+inline Made one_cache() {
+  const std::string own = tiny().files.at("components/library/mix.yaml");
+  const std::string window =
+      replaced(replaced(replaced(replaced(replaced(own, "kind: key", "kind: key, window: d_window"),
+                                          "kind: value", "kind: value, window: d_window"),
+                                 "in: [q, k] }", "in: [q, k], window: d_window }"),
+                        "in: scores }", "in: scores, window: d_window }"),
+               "in: [probs, v] }", "in: [probs, v], window: d_window }");
+  return model_of(
+      "  block: layer\n  ffn: mlp\n", "  d_window: \"16\"\n",
+      std::string(kEmbed) +
+          "- name: self\n  repeat: n_layers // 2\n  inputs: [embed]\n  block: block\n  streams:\n"
+          "    hidden: { carries: true }\n"
+          "    whole_k: { shape: [B, s_ctx, n_heads, d_head], src: '`shared_kv`' }\n"
+          "    whole_v: { shape: [B, s_ctx, n_heads, d_head], src: '`shared_kv`' }\n"
+          "  layers:\n    - { where: layer == n_layers // 2 - 1, attention: whole }\n"
+          "    - { rest: true, attention: local }\n"
+          "- name: layers\n  repeat: n_layers - n_layers // 2\n  inputs: [self]\n  block: block\n  streams:\n"
+          "    hidden: { carries: true }\n    whole_k: {}\n    whole_v: {}\n"
+          "  layers: [{ rest: true, attention: whole_reader }]\n" +
+          kEnd,
+      {{"local", window},
+       {"whole", own + "stream_out: { whole_k: k, whole_v: v }\n"},
+       {"whole_reader", replaced(replaced(kReader, "KIND", "whole"), "WINDOW", "")}},
+      "\"layers\": 6");
+}
+
 inline constexpr const char* kDeepStack = R"yaml(- name: visual.blocks
   repeat: n_vis_layers
   streams:
