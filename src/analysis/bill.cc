@@ -4,6 +4,7 @@
 #include <map>
 
 #include "base/yaml.h"
+#include "spec/context.h"
 
 namespace archlight::analysis {
 namespace {
@@ -12,6 +13,14 @@ using base::Result;
 using expr::Expr;
 using graph::NodeId;
 
+// The longest context that the config states.
+std::optional<expr::Rational> published(const Bill& bill, std::string* key = nullptr) {
+  spec::PublishedContext context =
+      spec::published_context(*bill.binding->model, *bill.binding->config, bill.library->rope_scaling());
+  if (key) *key = context.key;
+  return context.tokens;
+}
+
 class Maker {
  public:
   explicit Maker(Bill& bill) : bill_(bill), pre_(*bill.prefill), dec_(*bill.decode) {}
@@ -19,6 +28,7 @@ class Maker {
   void run() {
     params();
     storage();
+    if (bill_.decode_traffic.engine) loaded();
     if (bill_.decodes()) kv();
     phase("prefill", pre_, bill_.prefill_traffic);
     if (bill_.decodes()) phase("decode", dec_, bill_.decode_traffic);
@@ -39,6 +49,14 @@ class Maker {
       if (!node.apart.empty() && std::ranges::find(out, node.apart) == out.end()) out.push_back(node.apart);
     std::erase_if(out, [&](const std::string& apart) { return bill_.storage.absent.contains(apart); });
     return out;
+  }
+
+  // A weight that the checkpoint lacks, and with it the node's work.
+  bool gone(const Param& param) const { return bill_.storage.absent_modules.contains(param.path); }
+  bool gone(const Analysis& analysis, NodeId node) const {
+    return !bill_.storage.absent_modules.empty() &&
+           std::ranges::any_of(std::ranges::equal_range(analysis.params, node, {}, &Param::node),
+                               [&](const Param& param) { return gone(param); });
   }
 
   static std::string kind_key(const graph::Group& group) {
@@ -64,7 +82,7 @@ class Maker {
     std::optional<Expr> sum;
     // A node's parameters stand together, in the order of the nodes.
     for (const Param& param : std::ranges::equal_range(pre_.params, node, {}, &Param::node)) {
-      if (param.tied) continue;
+      if (param.tied || gone(param)) continue;
       Expr value = param.elements;
       if (active) value = value * pre_.active_in_layer[node] / pre_.in_layer[node];
       sum = sum ? *sum + value : value;
@@ -84,7 +102,8 @@ class Maker {
     };
     std::vector<std::string> roles;
     for (const Param& param : pre_.params)
-      if (param.apart.empty() && !param.tied && std::ranges::find(roles, param.role) == roles.end())
+      if (param.apart.empty() && !param.tied && !gone(param) &&
+          std::ranges::find(roles, param.role) == roles.end())
         roles.push_back(param.role);
     for (const std::string& role : roles)
       put("params.role." + role, "parameters", "parameters of role " + role, by_role(role));
@@ -180,9 +199,7 @@ class Maker {
     }
   }
 
-  Expr kv_bytes(const Cache& cache) const {
-    return cache.per_token * cache_width(dec_, cache, bill_.decode_traffic);
-  }
+  Expr kv_bytes(const Cache& cache) const { return entry_bytes(dec_, cache, bill_.decode_traffic); }
 
   Expr per_token(const Cache& cache) const {
     return cache.growth == spec::CacheEntry::Growth::kRatio ? kv_bytes(cache) / cache.amount
@@ -291,6 +308,7 @@ class Maker {
       }
       if (lines.size() > 1) put_layer(dec_, g, "kv.layer.", ".bytes_at_context", "bytes", "all entries", all);
     }
+    if (bill_.decode_traffic.engine) held();
     for (const std::string& apart : aparts())
       if (std::ranges::any_of(dec_.caches, [&](const Cache& c) { return c.apart == apart; }))
         put("kv.apart." + apart + ".bytes_per_token", "bytes",
@@ -298,11 +316,86 @@ class Maker {
             sum([&](const Cache& c) -> std::optional<Expr> { return kv_bytes(c); }, apart));
   }
 
+  // The channels of a head that rotate, where all layers agree on them.
+  std::optional<Expr> rope_width() const {
+    std::optional<Expr> out;
+    for (NodeId node = 0; node < pre_.tree->nodes.size(); ++node) {
+      const graph::Node& rope = pre_.tree->nodes[node];
+      if (rope.op->name != "rope" || !rope.apart.empty() || pre_.shape[node].empty()) continue;
+      if (out && !(*out == pre_.shape[node].back())) return std::nullopt;
+      out = pre_.shape[node].back();
+    }
+    return out;
+  }
+
+  // The tables that an engine makes, and what it loads with them.
+  void loaded() {
+    const EngineInUse& in_use = *bill_.decode_traffic.engine;
+    std::vector<Expr> all;
+    const std::optional<expr::Rational> context = published(bill_);
+    for (const spec::EngineBuffer& buffer : in_use.engine->buffers) {
+      bool known = true;
+      const Expr bytes =
+          buffer.bytes.instantiate(*pre_.pool, [&](std::string_view name) -> std::optional<Expr> {
+            std::optional<Expr> out;
+            if (name == "max_context")
+              out = !context ? std::nullopt
+                    : pre_.binding.dims == Dims::kNumbers
+                        ? std::optional(pre_.pool->constant(*context))
+                        : std::optional(
+                              pre_.pool->symbol("max_context", {expr::Rational{1, 1}, std::nullopt}, true));
+            else if (name == "rope_width")
+              out = rope_width();
+            else if (name == "model")
+              out = width_of(pre_, bill_.storage.plain_dtype);
+            else
+              out = engine_name(pre_, in_use, name);
+            known = known && out;
+            return out;
+          });
+      if (!known) continue;
+      put("storage.engine." + buffer.name + "_bytes", "bytes",
+          "'" + buffer.name + "' that " + in_use.engine->name + " makes beside the stored tensors", bytes);
+      all.push_back(bytes);
+    }
+    if (all.empty()) return;
+    all.push_back(stored_sum([](const StoredTensor&) { return true; },
+                             [](const StoredTensor& t) { return t.bytes(); }));
+    put("storage.loaded_bytes", "bytes", "stored bytes and the tables that " + in_use.engine->name + " makes",
+        pre_.pool->add(all));
+  }
+
+  // What an engine keeps room for: of the whole batch, for the layers of each kind, and in all.
+  void held() {
+    const std::string by = ", as " + bill_.decode_traffic.engine->engine->name + " reserves it for the batch";
+    const auto bytes = [&](const Cache& c) {
+      return entry_held(dec_, c, bill_.decode_traffic) * kv_bytes(c) * dec_.instances(c.node);
+    };
+    std::vector<std::string> kinds;
+    std::map<std::string, std::vector<Expr>> parts;
+    std::vector<Expr> all;
+    for (const Cache& cache : dec_.caches) {
+      if (!cache.apart.empty()) continue;
+      const std::string kind = cache.group < 0
+                                   ? std::string("head")
+                                   : kind_key(dec_.tree->groups[static_cast<size_t>(cache.group)]);
+      if (!parts.contains(kind)) kinds.push_back(kind);
+      parts[kind].push_back(bytes(cache));
+      all.push_back(parts[kind].back());
+    }
+    if (kinds.size() > 1)
+      for (const std::string& kind : kinds)
+        put("kv.held." + kind + ".bytes", "bytes", "cache of all " + kind + " layers" + by,
+            dec_.pool->add(parts[kind]));
+    put("kv.held_bytes", "bytes", "cache" + by, all.empty() ? dec_.pool->constant(0) : dec_.pool->add(all));
+  }
+
   void phase(const std::string& name, const Analysis& analysis, const Traffic& traffic) {
     const auto flops = [&](spec::Unit unit) {
       return analysis.total([&](NodeId node) -> std::optional<Expr> {
-        return analysis.tree->nodes[node].op->unit == unit ? std::optional(analysis.flops[node])
-                                                           : std::nullopt;
+        return analysis.tree->nodes[node].op->unit == unit && !gone(analysis, node)
+                   ? std::optional(analysis.flops[node])
+                   : std::nullopt;
       });
     };
     const Expr matmul = flops(spec::Unit::kMatmul);
@@ -318,17 +411,28 @@ class Maker {
               apart));
     put(name + ".matmul_flops", "flops",
         "matrix products of one " + name + " step; of attention only the allowed pairs", matmul);
+    std::vector<bool> weighted(analysis.tree->nodes.size(), false);
+    for (const Param& param : analysis.params) weighted[param.node] = true;
+    put(name + ".attention_flops", "flops", "of these, products without weights: attention and states",
+        analysis.total([&](NodeId node) -> std::optional<Expr> {
+          if (analysis.tree->nodes[node].op->unit != spec::Unit::kMatmul || weighted[node])
+            return std::nullopt;
+          return analysis.flops[node];
+        }));
     put(name + ".vector_flops", "flops", "other arithmetic of one " + name + " step",
         flops(spec::Unit::kVector));
     const auto table = [&](const std::vector<Expr>& cells) {
-      return analysis.total([&](NodeId node) { return std::optional(cells[node]); });
+      return analysis.total(
+          [&](NodeId node) { return gone(analysis, node) ? std::nullopt : std::optional(cells[node]); });
     };
     put(name + ".weight_bytes", "bytes", "weights read", table(traffic.weights));
     put(name + ".activation_bytes", "bytes", "activations read and written, unfused",
         table(traffic.activations));
     put(name + ".kv_read_bytes", "bytes", "cache read", table(traffic.kv_read));
     put(name + ".kv_write_bytes", "bytes", "cache written", table(traffic.kv_write));
-    const Expr bytes = analysis.total([&](NodeId node) { return std::optional(traffic.bytes(node)); });
+    const Expr bytes = analysis.total([&](NodeId node) {
+      return gone(analysis, node) ? std::nullopt : std::optional(traffic.bytes(node));
+    });
     put(name + ".bytes", "bytes", "all bytes moved by one " + name + " step", bytes);
     put(name + ".arithmetic_intensity", "flops_per_byte", "matmul FLOPs per byte moved", matmul / bytes);
   }
@@ -377,9 +481,17 @@ Result<std::shared_ptr<const Bill>> make_bill(std::shared_ptr<const spec::Librar
   Result<Storage> storage = storage_of(*bill->prefill, choice);
   if (!storage) return storage.faults();
   bill->storage = std::move(*storage);
-  Result<Traffic> pre = traffic_of(*bill->prefill, *bill->prefill, bill->storage);
+  std::shared_ptr<const EngineInUse> engine;
+  if (!input.engine.empty()) {
+    Result<const spec::Engine*> named = library->engine(input.engine);
+    if (!named) return named.faults();
+    Result<std::vector<spec::EngineOption>> options = spec::engine_options(**named, input.engine_options);
+    if (!options) return options.faults();
+    engine = std::make_shared<const EngineInUse>(EngineInUse{*named, std::move(*options)});
+  }
+  Result<Traffic> pre = traffic_of(*bill->prefill, *bill->prefill, bill->storage, engine);
   if (!pre) return pre.faults();
-  Result<Traffic> dec = traffic_of(*bill->decode, *bill->prefill, bill->storage);
+  Result<Traffic> dec = traffic_of(*bill->decode, *bill->prefill, bill->storage, engine);
   if (!dec) return dec.faults();
   bill->prefill_traffic = std::move(*pre);
   bill->decode_traffic = std::move(*dec);
@@ -404,6 +516,19 @@ std::vector<SymbolValue> bill_symbols(const Bill& bill) {
                                      : "scheme " + tensor.scheme + ", " + bill.storage.declared_origin);
   for (const Cache& cache : bill.decode->caches)
     if (cache.dtype) widths.emplace(*cache.dtype, cache.dtype_origin);
+  if (const std::shared_ptr<const EngineInUse>& used = bill.decode_traffic.engine) {
+    for (const base::Dtype dtype : engine_dtypes(*used->engine))
+      widths.emplace(dtype, "engine " + used->engine->name + ": " + used->engine->source);
+    std::string key;
+    if (const std::optional<expr::Rational> context = published(bill, &key))
+      out.push_back({"max_context", *context, "config." + key});
+    for (const spec::EngineOption& option : used->options)
+      out.push_back(
+          {used->engine->name + "." + option.name,
+           {option.value, 1},
+           (bill.input.engine_options.contains(option.name) ? "asked for: " : "the engine's own: ") +
+               option.meaning});
+  }
   for (const auto& [dtype, origin] : widths)
     out.push_back({"bytes_" + std::string(base::dtype_name(dtype)),
                    *expr::make_rational(base::dtype_block(dtype).bytes, base::dtype_block(dtype).elements),

@@ -5,12 +5,13 @@
 //
 // Keys    params.*     logical parameters: of the unquantised weights, each counted once
 //         storage.*    stored elements and bytes
-//         kv.*         what decode keeps for one request
+//         kv.*         what decode keeps for one request; kv.held_* what an engine reserves for the batch
 //         prefill.*, decode.*   FLOPs, bytes and arithmetic intensity of one step
 // Units   In the quantity: parameters, elements, bytes, flops, flops_per_byte.
 // Source  docs/sources.md, by key.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -32,6 +33,8 @@ struct BillInput {
   int64_t batch = 1;
   int64_t prompt = 4096;   // tokens of the prefill step
   int64_t context = 4096;  // tokens a decode step attends to
+  std::string engine;      // of specs/engines, whose way of keeping the cache counts; none: the model's own
+  std::map<std::string, int64_t> engine_options;
 };
 
 // One model under one config: both phases, storage, traffic, and the quantities.

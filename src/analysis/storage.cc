@@ -38,6 +38,7 @@ class Storer {
 
   Result<Storage> run() {
     out_.absent = choice_.absent;
+    out_.absent_modules = choice_.absent_modules;
     gguf_ = !binding_.adapter.empty();
     const std::vector<std::string> adapters =
         gguf_ ? std::vector<std::string>{binding_.adapter} : model_.adapters;
@@ -258,7 +259,7 @@ class Storer {
       if (row.dtype && row.or_plain && out_.plain_dtype != *row.dtype) dtypes.push_back(out_.plain_dtype);
       at = row.at;
     }
-    if (choice_.absent.contains(param.apart)) return;
+    if (choice_.absent.contains(param.apart) || choice_.absent_modules.contains(param.path)) return;
     const bool by_declaration = gguf_ || method == "declared";
     if (!by_declaration && method != "none") {
       Result<const spec::QuantScheme*> stated = tree_.library->quant(method, at);

@@ -42,7 +42,9 @@ struct StorageChoice {
   std::set<std::string> present;                    // optional tensors that are stored, by stored name
   std::string scheme;                               // of a checkpoint that declares none, as its files tell
   std::set<std::string> absent;  // optional parts of the model, by their name of `apart`, that are not stored
-  std::string adapter;           // whose names the files have; the model's first when empty
+  std::set<std::string>
+      absent_modules;   // paths of weights that are not there: the head of an embedding model
+  std::string adapter;  // whose names the files have; the model's first when empty
   // Where tensors are known and the declaration says otherwise, or nothing: by stored module path, and then by the
   // indices of its stars, or for all of them under no index. Only of weights whose method is `declared`.
   std::map<std::string, std::map<std::vector<int64_t>, SeenFormat>> seen;
@@ -102,6 +104,7 @@ struct Storage {
   std::string open_scope;
   std::vector<SymbolValue> scheme_values;  // numbers of the declaration that formulas name
   std::set<std::string> absent;            // parts that are not stored: see StorageChoice
+  std::set<std::string> absent_modules;    // the same of single weights
   std::vector<StoredTensor> tensors;
   std::vector<DeclaredModule> by_declaration;
   // Where the checkpoint declares its storage twice and differently, or in words that are not known though its tensors

@@ -71,10 +71,74 @@ Expr entry_tokens(const Analysis& analysis, const Cache& cache) {
   return {};
 }
 
+std::optional<Expr> engine_name(const Analysis& analysis, const EngineInUse& in_use, std::string_view name) {
+  if (const std::optional<Dtype> dtype = base::dtype_from_name(name)) return width_of(analysis, *dtype);
+  const auto option = std::ranges::find(in_use.options, name, &spec::EngineOption::name);
+  if (option == in_use.options.end()) return analysis.dim(name);
+  if (analysis.binding.dims == Dims::kNumbers)
+    return analysis.pool->constant(expr::Rational{option->value, 1});
+  return analysis.pool->symbol(in_use.engine->name + "." + option->name,
+                               {expr::Rational{option->least, 1}, std::nullopt}, true);
+}
+
+namespace {
+
+// Bytes of one element of a cache entry: its own dtype, the model's, or what the cache is kept in.
 Expr cache_width(const Analysis& analysis, const Cache& cache, const Traffic& traffic) {
   if (cache.dtype) return width_of(analysis, *cache.dtype);
   return cache.model_dtype ? width_of(analysis, traffic.activation_dtype)
                            : kv_width_of(analysis, traffic.kv_dtype);
+}
+
+const spec::EngineEntry* row_of(const Cache& cache, const Traffic& traffic) {
+  return traffic.engine ? traffic.engine->engine->entry(cache.kind, cache.growth) : nullptr;
+}
+
+Expr by_engine(const Analysis& analysis, const Cache& cache, const EngineInUse& in_use,
+               const expr::Formula& formula) {
+  return formula.instantiate(*analysis.pool, [&](std::string_view name) -> std::optional<Expr> {
+    if (name == "elements") return cache.per_token;
+    if (name == "tokens") return entry_tokens(analysis, cache);
+    if (name == "B") return analysis.batch;
+    if (name == "s_ctx") return analysis.s_ctx;
+    if (name == "window") return cache.amount;
+    return engine_name(analysis, in_use, name);
+  });
+}
+
+// Of an entry's bytes, the share of one element.
+Expr element_bytes(const Analysis& analysis, const Cache& cache, const Traffic& traffic) {
+  const spec::EngineEntry* row = row_of(cache, traffic);
+  return row && !row->bytes.empty()
+             ? by_engine(analysis, cache, *traffic.engine, row->bytes) / cache.per_token
+             : cache_width(analysis, cache, traffic);
+}
+
+}  // namespace
+
+Expr entry_bytes(const Analysis& analysis, const Cache& cache, const Traffic& traffic) {
+  const spec::EngineEntry* row = row_of(cache, traffic);
+  return row && !row->bytes.empty() ? by_engine(analysis, cache, *traffic.engine, row->bytes)
+                                    : cache.per_token * cache_width(analysis, cache, traffic);
+}
+
+Expr entry_held(const Analysis& analysis, const Cache& cache, const Traffic& traffic) {
+  const spec::EngineEntry* row = row_of(cache, traffic);
+  return row && !row->held.empty() ? by_engine(analysis, cache, *traffic.engine, row->held)
+                                   : analysis.batch * entry_tokens(analysis, cache);
+}
+
+std::vector<Dtype> engine_dtypes(const spec::Engine& engine) {
+  std::vector<Dtype> out;
+  for (const spec::EngineEntry& entry : engine.entries)
+    for (const expr::Formula* formula : {&entry.bytes, &entry.held})
+      if (!formula->empty())
+        for (const std::string& name : formula->names())
+          if (const std::optional<Dtype> dtype = base::dtype_from_name(name)) out.push_back(*dtype);
+  for (const spec::EngineBuffer& buffer : engine.buffers)
+    for (const std::string& name : buffer.bytes.names())
+      if (const std::optional<Dtype> dtype = base::dtype_from_name(name)) out.push_back(*dtype);
+  return out;
 }
 
 Dtype kv_dtype(const spec::Binding& binding, const spec::Library& library, Dtype plain, std::string* origin) {
@@ -98,11 +162,13 @@ Dtype kv_dtype(const spec::Binding& binding, const spec::Library& library, Dtype
   return plain;
 }
 
-base::Result<Traffic> traffic_of(const Analysis& analysis, const Analysis& stored, const Storage& storage) {
+base::Result<Traffic> traffic_of(const Analysis& analysis, const Analysis& stored, const Storage& storage,
+                                 std::shared_ptr<const EngineInUse> engine) {
   const graph::SpecTree& tree = *analysis.tree;
   expr::ExprPool& pool = *analysis.pool;
   const Expr zero = pool.constant(0);
   Traffic out;
+  out.engine = std::move(engine);
   out.activation_dtype = storage.plain_dtype;
   out.kv_dtype = kv_dtype(*tree.binding, *tree.library, storage.plain_dtype, &out.kv_dtype_origin);
   const Expr act_width = width_of(analysis, out.activation_dtype);
@@ -178,7 +244,7 @@ base::Result<Traffic> traffic_of(const Analysis& analysis, const Analysis& store
     if (const auto own = caches.find(id); own != caches.end()) {
       Expr written = product(pool, analysis.computed[id]);
       if (analysis.writes[id]) written = written * *analysis.writes[id] / analysis.computed[id][1];
-      out.kv_write[id] = written * cache_width(analysis, *own->second, out);
+      out.kv_write[id] = written * element_bytes(analysis, *own->second, out);
     }
     if (node.op->traffic == spec::Traffic::kView) continue;
     for (NodeId operand : node.in) {
@@ -198,8 +264,8 @@ base::Result<Traffic> traffic_of(const Analysis& analysis, const Analysis& store
             tokens = *analysis.reads[id] / analysis.shape[root][1];
           else if (analysis.reads[id])
             tokens = *analysis.reads[id];
-          out.kv_read[id] = out.kv_read[id] + analysis.batch * tokens * cache->second->per_token *
-                                                  cache_width(analysis, *cache->second, out);
+          out.kv_read[id] =
+              out.kv_read[id] + analysis.batch * tokens * entry_bytes(analysis, *cache->second, out);
         } else if (tree.nodes[root].op->traffic != spec::Traffic::kOnChip) {
           plain = true;
         }

@@ -13,32 +13,50 @@
 // Units   Bytes per instance of a node; activations in the plain dtype of the checkpoint.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "analysis/storage.h"
 #include "analysis/walk.h"
+#include "spec/engine.h"
 
 namespace archlight::analysis {
+
+struct EngineInUse {
+  const spec::Engine* engine = nullptr;
+  std::vector<spec::EngineOption> options;  // with the values in use
+};
 
 struct Traffic {
   std::vector<expr::Expr> weights, activations, kv_read, kv_write;  // by node; every cell has a value
   base::Dtype activation_dtype = base::Dtype::kBF16;
   base::Dtype kv_dtype = base::Dtype::kBF16;
   std::string kv_dtype_origin;
+  std::shared_ptr<const EngineInUse> engine;  // none: the cache is kept as the components say
 
   expr::Expr bytes(graph::NodeId node) const;
 };
 
 // `stored` is the walk that stores weights (prefill) with its storage; `analysis` may be any phase of the
 // same model.
-base::Result<Traffic> traffic_of(const Analysis& analysis, const Analysis& stored, const Storage& storage);
+base::Result<Traffic> traffic_of(const Analysis& analysis, const Analysis& stored, const Storage& storage,
+                                 std::shared_ptr<const EngineInUse> engine = nullptr);
 
 // Tokens of the context that an entry holds: all of it, at most its window, one in its ratio; 1 for a fixed
 // state.
 expr::Expr entry_tokens(const Analysis& analysis, const Cache& cache);
 
-// Bytes of one element of a cache entry: its own dtype, the model's, or what the cache is kept in.
-expr::Expr cache_width(const Analysis& analysis, const Cache& cache, const Traffic& traffic);
+// Bytes that one token adds to an entry in one layer, of a fixed state all of it: by the engine's format, or elements in
+// their own dtype, the model's, or what the cache is kept in.
+expr::Expr entry_bytes(const Analysis& analysis, const Cache& cache, const Traffic& traffic);
+// For how many tokens of the batch the entry has room (states, where it is fixed): the engine's rule, or those that are
+// there.
+expr::Expr entry_held(const Analysis& analysis, const Cache& cache, const Traffic& traffic);
+// What a name means in every formula of an engine: a dtype's bytes, an option, a dim.
+std::optional<expr::Expr> engine_name(const Analysis& analysis, const EngineInUse& in_use,
+                                      std::string_view name);
+// The dtypes that an engine's formats name.
+std::vector<base::Dtype> engine_dtypes(const spec::Engine& engine);
 
 // The type a checkpoint's cache is kept in.
 base::Dtype kv_dtype(const spec::Binding& binding, const spec::Library& library, base::Dtype plain,

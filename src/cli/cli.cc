@@ -60,6 +60,10 @@ int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err)
   bool latex = false, dot = false, svg = false;
   int status = kUsage;
 
+  const auto with_specs = [&](CLI::App* command) {
+    command->add_option("--specs", options.specs,
+                        "a folder of your own specs, before the project's; can be said for several");
+  };
   const auto common = [&](CLI::App* command, bool opens) {
     command->add_flag("--json", options.json, "print JSON, described under schemas/");
     if (!opens) return;
@@ -78,6 +82,9 @@ int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err)
     command->add_option("--context", options.input.context, "tokens that a decode step attends to")
         ->check(CLI::Range(int64_t{1}, int64_t{1'000'000'000}))
         ->capture_default_str();
+    command->add_option("--engine", options.input.engine, "whose formats and room the cache is counted in");
+    command->add_option("--engine-option", options.engine_options, "NAME=NUMBER; can be said for several");
+    with_specs(command);
   };
 
   CLI::App* inspect_cmd = app.add_subcommand(
@@ -121,16 +128,24 @@ int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err)
 
   CLI::App* models_cmd = app.add_subcommand("models", "every model at hand, its evidence, size and cache");
   common(models_cmd, false);
+  with_specs(models_cmd);
   models_cmd->callback([&] { status = models(options, out, err); });
   CLI::App* ops_cmd = app.add_subcommand("ops", "the table of primitive ops");
   common(ops_cmd, false);
   ops_cmd->callback([&] { status = ops(options, out, err); });
   CLI::App* components_cmd = app.add_subcommand("components", "the component library");
   common(components_cmd, false);
+  with_specs(components_cmd);
   components_cmd->callback([&] { status = components(options, out, err); });
   CLI::App* quants_cmd = app.add_subcommand("quants", "quantisation schemes and how each is stored");
   common(quants_cmd, false);
+  with_specs(quants_cmd);
   quants_cmd->callback([&] { status = quants(options, out, err); });
+
+  CLI::App* engines_cmd = app.add_subcommand("engines", "how inference engines keep a cache");
+  common(engines_cmd, false);
+  with_specs(engines_cmd);
+  engines_cmd->callback([&] { status = engines(options, out, err); });
 
   CLI::App* guards_cmd = app.add_subcommand("guards", "what holds a spec against what was published");
   common(guards_cmd, false);

@@ -112,6 +112,8 @@ void print_text(const Session& session, const Explained& found, bool latex, std:
     const std::string meaning =
         info != session.library->dims().end() ? info->second.meaning
         : symbol.name.starts_with("bytes_")   ? "bytes of one " + symbol.name.substr(6) + " element"
+        : dot != std::string::npos && session.library->engines().contains(symbol.name.substr(0, dot))
+            ? "'" + symbol.name.substr(dot + 1) + "' of engine " + symbol.name.substr(0, dot)
         : dot != std::string::npos
             ? "'" + symbol.name.substr(dot + 1) + "' of scheme " + symbol.name.substr(0, dot)
             : std::string();

@@ -5,12 +5,18 @@
 
 #include "base/units.h"
 #include "cli/commands.h"
+#include "guard/head.h"
 
 namespace archlight::cli {
 namespace {
 
 using analysis::Quantity;
 using base::Json;
+
+spec::PublishedContext published_context_of(const Session& session) {
+  return spec::published_context(*session.binding->model, *session.binding->config,
+                                 session.library->rope_scaling());
+}
 
 std::string join(const std::vector<std::string>& words, const char* with) {
   std::string out;
@@ -33,6 +39,54 @@ std::string section(const analysis::Bill& bill, const std::string& title,
                     scale_of(value, quantity.unit), quantity.key});
   }
   return rows.empty() ? std::string() : title + "\n" + table({"", ">", "", "", ""}, rows, "  ") + "\n";
+}
+
+void print_heads(const Session& session, std::ostream& out) {
+  for (const guard::Head& head : guard::heads_of(session.report, session.truth)) {
+    out << "  head      ";
+    switch (head.kind) {
+      case guard::Head::Kind::kTied:
+        out << "tied to " << head.table;
+        break;
+      case guard::Head::Kind::kOwn:
+        out << "a matrix of its own";
+        break;
+      case guard::Head::Kind::kNone:
+        out << "none";
+        break;
+    }
+    out << (head.evidence.empty() ? "" : " (" + head.evidence + ")") << "\n";
+  }
+}
+
+std::string tokens_text(const expr::Rational& value) {
+  return value.is_integer() ? base::with_commas(value.num) : text_value(value);
+}
+
+// A config's own words, without what a terminal would obey.
+std::string plain(std::string text) {
+  std::erase_if(text, [](unsigned char c) { return c < 0x20 || c == 0x7f; });
+  return text.size() > 1000 ? text.substr(0, 1000) + "..." : text;
+}
+
+// The stated length, and how its rope scaling was read.
+void print_context(const Session& session, std::ostream& out) {
+  const spec::PublishedContext context = published_context_of(session);
+  if (context.tokens)
+    out << "  context   " << tokens_text(*context.tokens) << " tokens (config." << context.key << ")";
+  for (size_t i = 0; context.tokens && i < context.scaling.size(); ++i) {
+    const spec::RopeScaling& row = context.scaling[i];
+    out << "; config." << plain(row.key) << ": " << plain(row.type);
+    if (row.alias) out << ", that is " << row.known_as;
+    if (const std::optional<expr::Rational> product = row.product())
+      out << ", " << tokens_text(*row.original) << " * " << text_value(*row.factor) << " = "
+          << tokens_text(*product)
+          << (*product == *context.tokens ? ", which it counts" : ", which it does not count");
+    else if (row.factor)
+      out << ", factor " << text_value(*row.factor);
+  }
+  if (context.tokens) out << "\n";
+  for (const std::string& remark : context.remarks) out << "            " << plain(remark) << "\n";
 }
 
 void print_text(const Session& session, std::ostream& out) {
@@ -68,6 +122,8 @@ void print_text(const Session& session, std::ostream& out) {
       out << "  stream    " << tree.streams[static_cast<size_t>(history.stream)].name
           << ", values that layers of " << history.stack << " see: " << join(lengths, "; ") << "\n";
     }
+    print_heads(session, out);
+    print_context(session, out);
     out << "  storage   " << base::dtype_name(bill.storage.plain_dtype) << " ("
         << bill.storage.plain_dtype_origin << ")";
     std::vector<std::string> schemes;
@@ -79,9 +135,15 @@ void print_text(const Session& session, std::ostream& out) {
           << (bill.storage.declared_origin.empty() ? "" : " (" + bill.storage.declared_origin + ")")
           << (bill.storage.open_scope.empty() ? ""
                                               : ", in all modules that it takes: which ones is not declared");
-    if (bill.decodes())
+    if (const auto& engine = bill.decode_traffic.engine; engine && bill.decodes()) {
+      out << "\n  cache     as " << engine->engine->name << " keeps it (" << engine->engine->label;
+      for (const spec::EngineOption& option : engine->options)
+        out << ", " << option.name << " " << option.value;
+      out << ")";
+    } else if (bill.decodes()) {
       out << "\n  cache     " << base::dtype_name(bill.decode_traffic.kv_dtype) << " ("
           << bill.decode_traffic.kv_dtype_origin << ")";
+    }
     out << "\n\n";
     out << section(bill, "Parameters", {"params.total", "params.active", "params.role.", "params.apart."});
     out << section(bill, "Parameters in one layer", {"params.layer."});
@@ -89,6 +151,10 @@ void print_text(const Session& session, std::ostream& out) {
     out << section(
         bill, "Cache of one request",
         {"kv.bytes_per_token", "kv.entry.", "kv.fixed_state_bytes", "kv.bytes_at_context", "kv.apart."});
+    out << section(bill,
+                   fmt::format("Cache that the engine reserves: batch {}, context {}", bill.input.batch,
+                               base::with_commas(bill.input.context)),
+                   {"kv.held"});
     out << section(
         bill,
         fmt::format("Cache of one request in one layer, context {}", base::with_commas(bill.input.context)),
@@ -137,6 +203,30 @@ Json inspect_json(const Session& session) {
   out["input"] = {{"batch_requests", bill.input.batch},
                   {"prompt_tokens", bill.input.prompt},
                   {"context_tokens", bill.input.context}};
+  if (const auto& engine = bill.decode_traffic.engine) {
+    out["input"]["engine"] = engine->engine->name;
+    for (const spec::EngineOption& option : engine->options)
+      out["input"]["engine_options"].push_back({{"name", option.name}, {"value", option.value}});
+  }
+  out["heads"] = Json::array();
+  for (const guard::Head& head : guard::heads_of(report, session.truth))
+    out["heads"].push_back({{"node", head.path},
+                            {"is", guard::head_kind_name(head.kind)},
+                            {"table", head.table},
+                            {"evidence", head.evidence}});
+  if (const spec::PublishedContext context = published_context_of(session); context.tokens) {
+    out["context"] = {{"published_tokens", json_value(*context.tokens)}, {"key", "config." + context.key}};
+    for (const spec::RopeScaling& row : context.scaling) {
+      Json scaling = {{"key", "config." + row.key}, {"type", row.type}};
+      if (row.alias) scaling["known_as"] = row.known_as;
+      if (row.factor) scaling["factor"] = expr::to_string(*row.factor);
+      if (row.original) scaling["original_tokens"] = json_value(*row.original);
+      if (const std::optional<expr::Rational> product = row.product())
+        scaling["product_tokens"] = json_value(*product);
+      out["context"]["scaling"].push_back(std::move(scaling));
+    }
+    if (!context.remarks.empty()) out["context"]["remarks"] = context.remarks;
+  }
   out["plain_dtype"] = base::dtype_name(bill.storage.plain_dtype);
   out["kv_dtype"] = base::dtype_name(bill.decode_traffic.kv_dtype);
   if (!bill.storage.declared_scheme.empty()) out["declared_scheme"] = bill.storage.declared_scheme;

@@ -1,4 +1,4 @@
-// The listings: models, ops, components, quants, guards; and adding to the snapshots.
+// The listings: models, ops, components, quants, engines, guards; and adding to the snapshots.
 #include <fmt/format.h>
 
 #include <atomic>
@@ -71,7 +71,7 @@ Listed listed(const truth::SnapshotInfo& info, const Options& options,
 int models(const Options& options, std::ostream& out, std::ostream& err) {
   base::Result<std::string> home = base::home_folder();
   if (!home) return no_answer(home.faults(), options, out, err);
-  base::Result<std::shared_ptr<const spec::Library>> library = open_library();
+  base::Result<std::shared_ptr<const spec::Library>> library = open_library(options);
   if (!library) return no_answer(library.faults(), options, out, err);
   base::Result<std::vector<truth::SnapshotInfo>> snapshots = truth::list_snapshots(*home);
   if (!snapshots) return no_answer(snapshots.faults(), options, out, err);
@@ -85,7 +85,7 @@ int models(const Options& options, std::ostream& out, std::ostream& err) {
   };
   std::vector<std::thread> threads;
   for (unsigned i = 1; i < std::thread::hardware_concurrency(); ++i)
-    if (base::Result<std::shared_ptr<const spec::Library>> own = open_library())
+    if (base::Result<std::shared_ptr<const spec::Library>> own = open_library(options))
       threads.emplace_back(work, std::move(*own));
   work(*library);
   for (std::thread& thread : threads) thread.join();
@@ -130,7 +130,7 @@ int ops(const Options& options, std::ostream& out, std::ostream&) {
 }
 
 int components(const Options& options, std::ostream& out, std::ostream& err) {
-  base::Result<std::shared_ptr<const spec::Library>> library = open_library();
+  base::Result<std::shared_ptr<const spec::Library>> library = open_library(options);
   if (!library) return no_answer(library.faults(), options, out, err);
   Json rows = Json::array();
   std::vector<std::vector<std::string>> lines;
@@ -171,7 +171,7 @@ int components(const Options& options, std::ostream& out, std::ostream& err) {
 }
 
 int quants(const Options& options, std::ostream& out, std::ostream& err) {
-  base::Result<std::shared_ptr<const spec::Library>> library = open_library();
+  base::Result<std::shared_ptr<const spec::Library>> library = open_library(options);
   if (!library) return no_answer(library.faults(), options, out, err);
   Json rows = Json::array();
   std::vector<std::vector<std::string>> lines;
@@ -199,6 +199,38 @@ int quants(const Options& options, std::ostream& out, std::ostream& err) {
     print_json(out, {{"schema", "archlight.quants/1"}, {"quants", rows}});
   else
     out << table({"scheme", "what", "stored"}, lines);
+  return kVerified;
+}
+
+int engines(const Options& options, std::ostream& out, std::ostream& err) {
+  base::Result<std::shared_ptr<const spec::Library>> library = open_library(options);
+  if (!library) return no_answer(library.faults(), options, out, err);
+  Json rows = Json::array();
+  std::vector<std::vector<std::string>> lines;
+  for (const auto& [name, engine] : (*library)->engines()) {
+    Json choices = Json::array(), entries = Json::array();
+    std::string said;
+    for (const spec::EngineOption& option : engine.options) {
+      choices.push_back({{"name", option.name}, {"value", option.value}, {"meaning", option.meaning}});
+      said +=
+          (said.empty() ? "" : "; ") + fmt::format("{}={}: {}", option.name, option.value, option.meaning);
+    }
+    for (const spec::EngineEntry& entry : engine.entries)
+      entries.push_back({{"kinds", entry.kinds},
+                         {"bytes", entry.bytes.empty() ? "" : entry.bytes.text()},
+                         {"held", entry.held.empty() ? "" : entry.held.text()},
+                         {"source", entry.source}});
+    rows.push_back({{"name", name},
+                    {"label", engine.label},
+                    {"source", engine.source},
+                    {"options", choices},
+                    {"entries", entries}});
+    lines.push_back({name, engine.label, said});
+  }
+  if (options.json)
+    print_json(out, {{"schema", "archlight.engines/1"}, {"engines", rows}});
+  else
+    out << table({"engine", "what", "options"}, lines);
   return kVerified;
 }
 

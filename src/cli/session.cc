@@ -1,25 +1,36 @@
 #include "cli/session.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <set>
 
 #include "base/file.h"
+#include "base/int128.h"
 #include "base/yaml.h"
 
 namespace archlight::cli {
 
 using base::Result;
 
-Result<std::shared_ptr<const spec::Library>> open_library() {
+Result<std::shared_ptr<const spec::Library>> open_library(const Options& options) {
   Result<std::string> home = base::home_folder();
   if (!home) return home.faults();
-  Result<std::shared_ptr<spec::Library>> library = spec::Library::open(*home + "/specs");
+  std::vector<std::string> folders = options.specs;
+  if (const char* listed = std::getenv("ARCHLIGHT_SPECS"))
+    for (std::string_view rest = listed; !rest.empty();) {
+      const size_t end = std::min(rest.find(':'), rest.size());
+      if (end > 0) folders.emplace_back(rest.substr(0, end));
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+  for (std::string& folder : folders)
+    while (folder.size() > 1 && folder.ends_with('/')) folder.pop_back();
+  Result<std::shared_ptr<spec::Library>> library = spec::Library::open_under(*home + "/specs", folders);
   if (!library) return library.faults();
   return std::shared_ptr<const spec::Library>(std::move(*library));
 }
 
 Result<std::shared_ptr<const Session>> open_session(const std::string& model, const Options& options) {
-  Result<std::shared_ptr<const spec::Library>> library = open_library();
+  Result<std::shared_ptr<const spec::Library>> library = open_library(options);
   if (!library) return library.faults();
   return open_session(model, options, *library);
 }
@@ -29,6 +40,8 @@ Result<std::shared_ptr<const Session>> open_session(const std::string& model, co
   auto session = std::make_shared<Session>();
   session->asked = model;
   session->library = std::move(library);
+  const Result<analysis::BillInput> input = input_of(options, *session->library);
+  if (!input) return input.faults();
   truth::OpenOptions open;
   open.offline = options.offline;
   open.hub_first = options.hub_first;
@@ -67,9 +80,34 @@ Result<std::shared_ptr<const Session>> open_session(const std::string& model, co
   binding->adapter = adapter;
   if (base::Faults faults = session->library->check_values(*binding); !faults.empty()) return faults;
   session->binding = std::make_shared<const spec::Binding>(std::move(*binding));
-  session->report = guard::verify(session->library, session->binding, session->truth, options.input,
+  session->report = guard::verify(session->library, session->binding, session->truth, *input,
                                   {options.without.begin(), options.without.end()});
+  for (const std::string& notice : session->library->notices()) session->report.remarks.push_back(notice);
   return std::shared_ptr<const Session>(std::move(session));
+}
+
+Result<analysis::BillInput> input_of(const Options& options, const spec::Library& library) {
+  analysis::BillInput out = options.input;
+  for (const std::string& text : options.engine_options) {
+    const size_t equals = text.find('=');
+    const std::optional<base::Int128> value =
+        equals == std::string::npos ? std::nullopt : base::parse_int128(text.substr(equals + 1));
+    if (!value || *value < 0 || *value > 1'000'000'000)
+      return base::fault_at({}, "--engine-option is '" + text + "'",
+                            "NAME=NUMBER, a whole number up to 1,000,000,000");
+    out.engine_options[text.substr(0, equals)] = static_cast<int64_t>(*value);
+  }
+  if (out.engine.empty()) {
+    if (!out.engine_options.empty())
+      return base::fault_at({}, "--engine-option '" + options.engine_options[0] + "' without an engine",
+                            "--engine NAME", "'archlight engines' lists them");
+    return out;
+  }
+  const Result<const spec::Engine*> engine = library.engine(out.engine);
+  if (!engine) return engine.faults();
+  const auto checked = spec::engine_options(**engine, out.engine_options);
+  if (!checked) return checked.faults();
+  return out;
 }
 
 Result<std::shared_ptr<const analysis::Bill>> symbolic_bill(const Session& session) {

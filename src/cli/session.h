@@ -23,7 +23,9 @@ struct Options {
   bool quiet = false;
   std::string revision;
   analysis::BillInput input;
-  std::vector<std::string> without;  // guards that are left out
+  std::vector<std::string> without;         // guards that are left out
+  std::vector<std::string> engine_options;  // "ubatch=512", as given
+  std::vector<std::string> specs;           // folders of a user's own, before the project's
 };
 
 struct Session {
@@ -34,12 +36,15 @@ struct Session {
   guard::Report report;
 };
 
-base::Result<std::shared_ptr<const spec::Library>> open_library();
+// The project's specs under the folders asked for, and under those of ARCHLIGHT_SPECS (with ':' between them).
+base::Result<std::shared_ptr<const spec::Library>> open_library(const Options& options = {});
 // Opens MODEL and runs every guard but those left out.
 base::Result<std::shared_ptr<const Session>> open_session(const std::string& model, const Options& options);
 // The same with the library at hand, for commands over many models.
 base::Result<std::shared_ptr<const Session>> open_session(const std::string& model, const Options& options,
                                                           std::shared_ptr<const spec::Library> library);
+// What the bill is asked for: the engine's name and its options read.
+base::Result<analysis::BillInput> input_of(const Options& options, const spec::Library& library);
 // The bill as formulas, under what the guards chose.
 base::Result<std::shared_ptr<const analysis::Bill>> symbolic_bill(const Session& session);
 

@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/file.h"
 #include "base/yaml.h"
@@ -34,22 +37,87 @@ base::Faults shown_at(base::Faults faults, const std::string& library_file, cons
   return faults;
 }
 
-// A spec file stands in for the library's own of the same name, and is held against every snapshot that it
-// describes.
-int validate_spec(const std::string& path, const Options& options, std::ostream& out, std::ostream& err) {
+// The folder of a user's own specs that a model's file lies in, where it is laid out as specs/ is: empty for none, and
+// for the project's.
+std::string own_folder(const std::string& path, const std::string& home) {
+  const size_t slash = path.rfind('/');
+  const std::string models = slash == std::string::npos ? "." : path.substr(0, slash);
+  if (!models.ends_with("models") || (models.size() > 6 && models[models.size() - 7] != '/')) return {};
+  std::string folder = models.size() > 7    ? models.substr(0, models.size() - 7)
+                       : models.size() == 6 ? "."
+                                            : "/";
+  std::error_code error;
+  if (std::filesystem::equivalent(folder, home + "/specs", error)) return {};
+  for (const char* beside : {"components", "adapters", "quant", "dims.yaml"})
+    if (base::folder_exists(folder + "/" + beside) || base::file_exists(folder + "/" + beside)) return folder;
+  return {};
+}
+
+// Every component that a model may build, loaded: what is wrong with one is said though no checkpoint asks for it.
+base::Faults load_components(const spec::Library& library, const spec::Model& model) {
+  base::Faults faults;
+  std::set<std::string> seen;
+  std::vector<std::string> ops;
+  for (const spec::Op& op : spec::builtin_ops()) ops.push_back(op.name);
+  std::vector<const spec::Component*> loaded;
+  std::vector<std::pair<std::string, base::Span>> open;
+  for (size_t i = 0; i < model.components.size(); ++i)
+    open.emplace_back(model.components[i].second, model.component_places[i]);
+  while (!open.empty()) {
+    const auto [name, at] = open.back();
+    open.pop_back();
+    if (!seen.insert(name).second) continue;
+    const base::Result<const spec::Component*> component = library.component(name, model, at);
+    if (!component) {
+      base::append(faults, component.faults());
+      continue;
+    }
+    if (!(*component)->decode_variant.empty())
+      open.emplace_back((*component)->decode_variant, (*component)->decode_variant_at);
+    loaded.push_back(*component);
+    for (const spec::Op& op : (*component)->custom_ops) ops.push_back(op.name);
+    for (const spec::NodeDecl& node : (*component)->graph)
+      if (node.target == spec::NodeDecl::Target::kComponent)
+        open.emplace_back(node.target_name, node.target_at);
+  }
+  for (const spec::Component* component : loaded)
+    for (const spec::NodeDecl& node : component->graph)
+      if (node.target == spec::NodeDecl::Target::kOp && std::ranges::find(ops, node.target_name) == ops.end())
+        faults.push_back(base::fault_at(node.target_at, "unknown op '" + node.target_name + "'",
+                                        "an op from the ops table",
+                                        base::did_you_mean(node.target_name, ops)));
+  return faults;
+}
+
+// A spec file, of a user's own folder or in the place of the library's own of the same name, is held against every
+// snapshot that it describes.
+int validate_spec(const std::string& path, const Options& given, std::ostream& out, std::ostream& err) {
   base::Result<std::string> home = base::home_folder();
-  if (!home) return no_answer(home.faults(), options, out, err);
+  if (!home) return no_answer(home.faults(), given, out, err);
   base::Result<std::string> text = base::read_file(path, 1 << 20);
-  if (!text) return no_answer(text.faults(), options, out, err);
+  if (!text) return no_answer(text.faults(), given, out, err);
   const size_t slash = path.rfind('/');
   const std::string file = "models/" + (slash == std::string::npos ? path : path.substr(slash + 1));
-  base::Result<std::shared_ptr<spec::Library>> library =
-      spec::Library::open_with(*home + "/specs", {{file, *text}});
-  const auto shown = [&](const base::Faults& found) { return shown_at(found, "specs/" + file, path); };
-  if (!library) return no_answer(shown(library.faults()), options, out, err);
+  Options options = given;
+  if (const std::string folder = own_folder(path, *home);
+      !folder.empty() && std::ranges::none_of(options.specs, [&](const std::string& named) {
+        std::error_code error;
+        return std::filesystem::equivalent(named, folder, error);
+      }))
+    options.specs.push_back(folder);
+  base::Result<std::shared_ptr<const spec::Library>> library = open_library(options);
+  if (!library) return no_answer(library.faults(), options, out, err);
+  // The file itself, wherever it lies: it may be one of a folder that is read, or stand for one.
+  const std::string library_file = (*library)->shown(file);
+  const auto shown = [&](const base::Faults& found) { return shown_at(found, library_file, path); };
+  base::Result<std::shared_ptr<spec::Library>> with = (*library)->with({{file, *text}});
+  if (!with) return no_answer(shown(with.faults()), options, out, err);
+  library = std::shared_ptr<const spec::Library>(std::move(*with));
   const std::string name = file.substr(7, file.size() - 12);
   base::Result<const spec::Model*> model = (*library)->model(name);
   if (!model) return no_answer(model.faults(), options, out, err);
+  if (const base::Faults broken = load_components(**library, **model); !broken.empty())
+    return no_answer(shown(broken), options, out, err);
   base::Result<std::vector<truth::SnapshotInfo>> snapshots = truth::list_snapshots(*home);
   if (!snapshots) return no_answer(snapshots.faults(), options, out, err);
   Json rows = Json::array();
@@ -87,7 +155,11 @@ int validate_spec(const std::string& path, const Options& options, std::ostream&
     print_json(out, {{"schema", "archlight.validate_spec/1"}, {"spec", name}, {"snapshots", rows}});
   } else {
     out << "spec " << name << ": " << lines.size() << " snapshots\n"
-        << table({"snapshot", "verdict", "level"}, lines, "  ");
+        << (lines.empty() ? std::string() : table({"snapshot", "verdict", "level"}, lines, "  "));
+    if (lines.empty())
+      out << "  none is described by it: 'archlight validate FOLDER --specs OWN' holds it against a "
+             "checkpoint\n";
+    for (const std::string& notice : (*library)->notices()) out << "  note: " << notice << "\n";
     print_faults(err, faults);
   }
   return worst;

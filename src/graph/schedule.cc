@@ -315,8 +315,12 @@ expr::Formula count_of_rule(const spec::StackDecl& stack, int rule, int64_t size
     spec::config_value(*structural.binding().model, *structural.binding().config, own.config_keys[k], &list);
   return count_of_layers(
       stack, size, label,
-      own.kind == spec::LayerRule::Kind::kConfigEquals
+      !list.empty() && own.kind == spec::LayerRule::Kind::kConfigEquals
           ? "config." + list + ", its entries '" + own.equals[0] + "'"
+      // Rules of one fill are one kind: without the list, a later one has chosen these.
+      : own.kind == spec::LayerRule::Kind::kConfigEquals
+          ? "layers of stack '" + stack.name + "' that its rules give what rule " + std::to_string(rule + 1) +
+                " does"
           : "layers of stack '" + stack.name + "' that follow its rule " + std::to_string(rule + 1),
       derived_counts);
 }

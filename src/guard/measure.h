@@ -25,7 +25,7 @@
 
 namespace archlight::guard {
 
-inline constexpr analysis::BillInput kMeasuredInput{.batch = 2, .prompt = 12288, .context = 49152};
+inline const analysis::BillInput kMeasuredInput{.batch = 2, .prompt = 12288, .context = 49152};
 
 struct Evidence {
   std::string name;  // of the snapshot

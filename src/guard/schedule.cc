@@ -58,6 +58,7 @@ class Schedule {
         if (!root.empty()) object = at(root);
         if (object && object->is_object()) walk(*object, root, "");
       }
+    contradictions();
     held_keys();
     for (const spec::ModelEntry& entry : model_.entries)
       if (entry.stack) lists(*entry.stack);
@@ -93,6 +94,7 @@ class Schedule {
       reads.emplace(std::move(read.key), std::move(read.reader));
     for (const auto& [key, reader] : reads) {
       accounted_.insert(key);
+      if (reader != "match") read_.push_back(key);
       // An entry of a list stands for the list.
       if (const size_t dot = key.rfind('.');
           dot != key.npos && key.find_first_not_of("0123456789", dot + 1) == key.npos)
@@ -143,6 +145,29 @@ class Schedule {
     }
   }
 
+  // A key that stands at several of the roots, with values that differ: the first root's is read.
+  void contradictions() {
+    for (const std::string& key : read_) {
+      const Json* read = nullptr;
+      std::string full;
+      for (const std::string& root : model_.config_roots) {
+        const std::string path = joined(root, key);
+        const Json* value = at(path);
+        if (!value || value->is_null() || value->is_structured() || ignored(path)) continue;
+        if (!read) {
+          read = value;
+          full = path;
+        } else if (*value != *read) {
+          ++out_.checks;
+          advise(config_place(),
+                 "config." + path + " is " + shortened(value->dump()) + ", and config." + full +
+                     ", which is read, is " + shortened(read->dump()),
+                 "one value");
+        }
+      }
+    }
+  }
+
   bool off(const Json& value, const ConfigKey* row) const {
     if (spec::is_off(value, row)) return true;
     return row && std::ranges::any_of(row->unless, [&](const auto& pair) {
@@ -160,6 +185,14 @@ class Schedule {
     if (row && value.is_array() && holds_by_layer(row->fact) && whole_list(key, from_top, value, *row))
       return;
     if (row && !spec::decides_numbers(row->key_class)) return;
+    // Of a config with no end of keys that nothing knows, the first say enough.
+    if (!row && ++unknown_ > kMostUnknown) {
+      if (unknown_ == kMostUnknown + 1)
+        fail(config_place(),
+             "config has more than " + std::to_string(kMostUnknown) + " keys that nothing knows",
+             "a model's config");
+      return;
+    }
     const bool blocks = row || keys_.telling(key);
     const std::string what = "config." + from_top + " is " + shortened(value.dump());
     const std::string near = base::nearest(from_root, readable_);
@@ -360,6 +393,8 @@ class Schedule {
     }
   }
 
+  static constexpr int kMostUnknown = 200;
+
   const spec::Library& library_;
   const spec::Binding& binding_;
   const spec::Model& model_;
@@ -367,7 +402,9 @@ class Schedule {
   const spec::ConfigKeys& keys_;
   Findings& out_;
   std::set<std::string> accounted_;
+  std::vector<std::string> read_;  // keys that decide something, without those that only pick the spec
   std::vector<std::string> readable_;
+  int unknown_ = 0;
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "guard/count.h"
 #include "guard/formats.h"
+#include "guard/head.h"
 #include "guard/internal/claims.h"
 #include "guard/weight.h"
 
@@ -232,16 +233,43 @@ class Verifier {
   // a total that exactly one choice of parts meets.
   void choose_names_and_parts() {
     const spec::Model& model = *binding_->model;
-    if (model.adapters.size() < 2 && model.optional.empty()) return;
     std::vector<std::string_view> names(truth_.names.begin(), truth_.names.end());
     for (size_t i = 0; i < truth_.tensors.size(); ++i) names.push_back(truth_.tensors.name(i));
+    if (!names.empty() && !truth_.partial && model.adapters.size() < 2) miss_heads(names);
+    if (model.adapters.size() < 2 && model.optional.empty()) return;
     if (!names.empty())
       choose_by_names(names);
     else if (truth_.recorded_elements && truth_.level == Level::kCount)
       choose_parts_by_total();
+    if (!names.empty() && !truth_.partial && model.adapters.size() >= 2) miss_heads(names);
     for (const std::string& part : report_.choice.absent)
       report_.remarks.push_back("stores nothing of " + part +
                                 ", which not every checkpoint of this architecture has");
+  }
+
+  // A checkpoint without a head whose config says outright that it is not tied embeds, and generates nothing.
+  void miss_heads(const std::vector<std::string_view>& names) {
+    // The names may be another adapter's than those that the bill was made with.
+    std::optional<analysis::Storage> named;
+    if (!(report_.choice == evaluated_)) {
+      base::Result<analysis::Storage> storage = analysis::storage_of(*report_.bill->prefill, report_.choice);
+      if (!storage) return;
+      named = std::move(*storage);
+    }
+    const analysis::Storage& storage = named ? *named : report_.bill->storage;
+    for (const std::string& path : heads_missing(*report_.bill, storage, names)) {
+      report_.choice.absent_modules.insert(path);
+      Findings found;
+      found.advice.push_back(
+          {{std::make_shared<base::SourceText>(
+                base::SourceText{truth_.repo.empty() ? truth_.origin : truth_.repo, {}}),
+            0, 0, 0},
+           "no tensor of '" + path + "' is stored, and the config says that it is not tied",
+           "a head, or a config that ties it",
+           "it is taken as a model without a head, which embeds and generates nothing",
+           "weight"});
+      record("weight", found);
+    }
   }
 
   void choose_by_names(const std::vector<std::string_view>& names) {

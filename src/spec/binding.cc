@@ -249,6 +249,10 @@ class Binder {
 
 }  // namespace
 
+std::optional<Rational> exact_number(const Json& value) {
+  return exact(value);
+}
+
 const BoundDim* Binding::find(std::string_view name) const {
   const auto it = index.find(std::string(name));
   return it == index.end() ? nullptr : &dims[it->second];

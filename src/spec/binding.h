@@ -22,6 +22,9 @@
 
 namespace archlight::spec {
 
+// A JSON number as an exact rational, true and false as 1 and 0; none for anything else, or past the range.
+std::optional<expr::Rational> exact_number(const base::Json& value);
+
 struct BoundDim {
   std::string name;
   expr::Rational value;

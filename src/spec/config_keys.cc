@@ -93,6 +93,22 @@ std::vector<std::string> ConfigKeys::stating(std::string_view fact) const {
   return out;
 }
 
+std::vector<std::string> ConfigKeys::put(const ConfigKeys& rows) {
+  std::vector<std::string> replaced;
+  for (const auto& [name, row] : rows.rows_) {
+    if (rows_.contains(name)) {
+      replaced.push_back(name);
+      std::erase_if(facts_, [&](const auto& fact) { return fact.second == name; });
+      std::erase(deciding_, name);
+    }
+    rows_.insert_or_assign(name, row);
+  }
+  facts_.insert(facts_.end(), rows.facts_.begin(), rows.facts_.end());
+  telling_.insert(telling_.end(), rows.telling_.begin(), rows.telling_.end());
+  deciding_.insert(deciding_.end(), rows.deciding_.begin(), rows.deciding_.end());
+  return replaced;
+}
+
 base::Result<ConfigKeys> parse_config_keys(const Yaml& root) {
   Faults faults;
   ConfigKeys out;

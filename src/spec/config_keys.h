@@ -59,6 +59,8 @@ class ConfigKeys {
   const ConfigKey* find(std::string_view path) const;
   // Does a name tell of a size or a schedule, by a part of it or by its nearness to a key that decides numbers?
   bool telling(std::string_view name) const;
+  // Further rows, each in the place of one of its name; those names.
+  std::vector<std::string> put(const ConfigKeys& rows);
   // Names that state a fact, in the order of the table.
   std::vector<std::string> stating(std::string_view fact) const;
 

@@ -43,8 +43,46 @@ std::string joined(const Range& names) {
   return out;
 }
 
-Result<Yaml> parse_text(const std::string& file, const std::string& text) {
-  return base::parse_yaml(std::make_shared<base::SourceText>(base::SourceText{"specs/" + file, text}));
+constexpr const char* kTables[] = {"dims.yaml",        "roles.yaml",        "kv_cache.yaml",
+                                   "config_keys.yaml", "declarations.yaml", "counting.yaml",
+                                   "gguf.yaml",        "rope_scaling.yaml"};
+constexpr const char* kFolders[] = {"models", "components/library", "components/drafts",
+                                    "quant",  "adapters",           "engines"};
+
+Result<Yaml> parse_text(const std::string& shown, const std::string& text) {
+  return base::parse_yaml(std::make_shared<base::SourceText>(base::SourceText{shown, text}));
+}
+
+// Every file of a folder that is laid out as specs/ is, by its name there; tables that must be there are faults.
+std::map<std::string, std::string> files_of(const std::string& folder, bool all_tables, Faults& faults) {
+  std::map<std::string, std::string> files;
+  const auto take = [&](const std::string& file) {
+    Result<std::string> text = base::read_file(folder + "/" + file, 1 << 20);
+    if (!text)
+      base::append(faults, text.faults());
+    else
+      files.emplace(file, std::move(*text));
+  };
+  for (const char* table : kTables)
+    if (all_tables || base::file_exists(folder + "/" + table)) take(table);
+  for (const char* inner : kFolders) {
+    if (!base::folder_exists(folder + "/" + inner)) continue;
+    Result<std::vector<std::string>> names = base::list_files(folder + "/" + inner);
+    if (!names) {
+      base::append(faults, names.faults());
+      continue;
+    }
+    for (const std::string& name : *names)
+      if (name.ends_with(".yaml")) take(std::string(inner) + "/" + name);
+  }
+  return files;
+}
+
+// Rows of a folder's table stand before those that are there.
+template <typename T>
+void put_first(std::vector<T>& to, std::vector<T> rows) {
+  rows.insert(rows.end(), std::make_move_iterator(to.begin()), std::make_move_iterator(to.end()));
+  to = std::move(rows);
 }
 
 }  // namespace
@@ -110,32 +148,8 @@ Result<std::shared_ptr<Library>> Library::open(const std::string& specs) {
 
 Result<std::shared_ptr<Library>> Library::open_with(const std::string& specs,
                                                     const std::map<std::string, std::string>& replaced) {
-  std::map<std::string, std::string> files;
   Faults faults;
-  const auto take = [&](const std::string& file) {
-    Result<std::string> text = base::read_file(specs + "/" + file, 1 << 20);
-    if (!text)
-      base::append(faults, text.faults());
-    else
-      files.emplace(file, std::move(*text));
-  };
-  take("dims.yaml");
-  take("roles.yaml");
-  take("kv_cache.yaml");
-  take("config_keys.yaml");
-  take("declarations.yaml");
-  take("counting.yaml");
-  take("gguf.yaml");
-  for (const char* folder : {"models", "components/library", "components/drafts", "quant", "adapters"}) {
-    if (!base::folder_exists(specs + "/" + folder)) continue;
-    Result<std::vector<std::string>> names = base::list_files(specs + "/" + folder);
-    if (!names) {
-      base::append(faults, names.faults());
-      continue;
-    }
-    for (const std::string& name : *names)
-      if (name.ends_with(".yaml")) take(std::string(folder) + "/" + name);
-  }
+  std::map<std::string, std::string> files = files_of(specs, true, faults);
   if (!faults.empty()) return faults;
   for (const auto& [file, text] : replaced) files.insert_or_assign(file, text);
   return from_texts(files);
@@ -145,38 +159,130 @@ Result<std::shared_ptr<Library>> Library::from_texts(const std::map<std::string,
   return Library().with(files);
 }
 
+Result<std::shared_ptr<Library>> Library::open_under(const std::string& specs,
+                                                     const std::vector<std::string>& folders) {
+  Result<std::shared_ptr<Library>> library = open(specs);
+  for (size_t i = folders.size(); i-- > 0 && library;) {
+    const std::string& folder = folders[i];
+    if (!base::folder_exists(folder)) return fault_at({}, folder + ": no such folder of specs", "a folder");
+    Faults faults;
+    const std::map<std::string, std::string> files = files_of(folder, false, faults);
+    if (!faults.empty()) return faults;
+    if (files.empty())
+      return fault_at({}, folder + " holds no specs",
+                      "YAML files in " + joined(kFolders) + ", or one of " + joined(kTables),
+                      base::folder_exists(folder + "/specs") ? "name " + folder + "/specs" : "");
+    library = (*library)->read(files, folder);
+  }
+  return library;
+}
+
+std::string Library::shown(const std::string& file) const {
+  const auto own = shown_->find(file);
+  return own == shown_->end() ? "specs/" + file : own->second;
+}
+
+// An architecture that a folder's model describes, and one below it under another name too.
+void Library::note_architectures(const std::string& folder) {
+  const auto here = [&](const std::string& name) {
+    const auto it = rank_->find(name);
+    return it != rank_->end() && it->second == folders_;
+  };
+  for (const auto& [name, model] : *models_) {
+    if (!here(name)) continue;
+    for (const auto& [other, below] : *models_) {
+      if (here(other)) continue;
+      for (const std::string& architecture : model->architectures)
+        if (std::ranges::find(below->architectures, architecture) != below->architectures.end())
+          notices_.own().push_back(
+              "architecture '" + architecture + "' is described by " + shown("models/" + name + ".yaml") +
+              " and by " + shown("models/" + other + ".yaml") + ": that of " + folder + " comes first");
+    }
+  }
+}
+
 Result<std::shared_ptr<Library>> Library::with(const std::map<std::string, std::string>& files) const {
+  return read(files, {});
+}
+
+Result<std::shared_ptr<Library>> Library::read(const std::map<std::string, std::string>& files,
+                                               const std::string& folder) const {
   auto library = std::make_shared<Library>(*this);
   Faults faults;
-  bool adapters = false;
+  bool adapters = false, engine_names = false;
+  const bool own = !folder.empty();
+  if (own) ++library->folders_;
+  const auto replaces = [&](const std::string& what, const std::string& from) {
+    if (own) library->notices_.own().push_back(what + " replaces that of " + from);
+  };
   for (const auto& [file, text] : files) {
-    library->texts_.own().insert_or_assign(file, std::make_shared<const std::string>(text));
+    const std::string shown_file = own ? folder + "/" + file : shown(file);
+    if (std::ranges::find(kTables, file) == std::end(kTables)) {
+      if (library->texts_->contains(file)) replaces(shown_file, shown(file));
+      library->texts_.own().insert_or_assign(file, std::make_shared<const std::string>(text));
+      if (own) library->shown_.own().insert_or_assign(file, shown_file);
+      if (library->folders_ > 0 && file.starts_with("models/"))
+        library->rank_.own()[stem(file)] = library->folders_;
+    }
     if (file.starts_with("components/")) {
       library->components_.erase(file);
       continue;
     }
-    Result<Yaml> root = parse_text(file, text);
+    Result<Yaml> root = parse_text(shown_file, text);
     if (!root) {
       base::append(faults, root.faults());
       continue;
     }
-    const auto take = [&](auto result, auto& table) {
-      result ? void(table.own() = std::move(*result)) : base::append(faults, result.faults());
+    // A table takes the place of the one that is there; a folder's own puts its rows before it.
+    const auto take = [&](auto result, auto& table, auto put) {
+      if (!result)
+        base::append(faults, result.faults());
+      else if (own)
+        put(table.own(), std::move(*result));
+      else
+        table.own() = std::move(*result);
     };
+    const auto by_name = [&](const char* what) {
+      return [&replaces, &shown_file, what](auto& table, auto rows) {
+        for (auto& [name, row] : rows) {
+          if (table.contains(name))
+            replaces(shown_file + ": " + what + " '" + name + "'", "the specs below it");
+          table.insert_or_assign(name, std::move(row));
+        }
+      };
+    };
+    const auto first = [](auto& table, auto rows) { put_first(table, std::move(rows)); };
     if (file == "dims.yaml") {
-      take(parse_dims_table(*root), library->dims_);
+      engine_names = true;
+      take(parse_dims_table(*root), library->dims_, by_name("dim"));
     } else if (file == "roles.yaml") {
-      take(parse_roles_table(*root), library->roles_);
+      take(parse_roles_table(*root), library->roles_, by_name("role"));
     } else if (file == "kv_cache.yaml") {
-      take(parse_kv_formats(*root), library->kv_formats_);
+      take(parse_kv_formats(*root), library->kv_formats_, first);
     } else if (file == "config_keys.yaml") {
-      take(parse_config_keys(*root), library->config_keys_);
+      take(parse_config_keys(*root), library->config_keys_, [&](ConfigKeys& table, const ConfigKeys& rows) {
+        for (const std::string& key : table.put(rows))
+          replaces(shown_file + ": the row of config key '" + key + "'", "the specs below it");
+      });
     } else if (file == "declarations.yaml") {
-      take(parse_declarations(*root), library->mixed_forms_);
+      take(parse_declarations(*root), library->mixed_forms_, first);
     } else if (file == "counting.yaml") {
-      take(parse_counting(*root), library->counting_);
+      take(parse_counting(*root), library->counting_, [](Counting& table, Counting rows) {
+        put_first(table.rules, std::move(rows.rules));
+        put_first(table.alternatives, std::move(rows.alternatives));
+      });
     } else if (file == "gguf.yaml") {
-      take(parse_gguf_table(*root), library->gguf_);
+      take(parse_gguf_table(*root), library->gguf_, [](GgufTable& table, GgufTable rows) {
+        put_first(table.rows, std::move(rows.rows));
+        put_first(table.keys, std::move(rows.keys));
+      });
+    } else if (file == "rope_scaling.yaml") {
+      take(parse_rope_scaling(*root), library->rope_scaling_,
+           [](RopeScalingTable& table, RopeScalingTable rows) {
+             put_first(table.types, std::move(rows.types));
+             put_first(table.groups, std::move(rows.groups));
+             put_first(table.original, std::move(rows.original));
+           });
     } else if (file.starts_with("models/")) {
       Result<Model> model = parse_model(*root, stem(file));
       if (!model)
@@ -199,10 +305,21 @@ Result<std::shared_ptr<Library>> Library::with(const std::map<std::string, std::
         base::append(faults, adapter.faults());
       else
         library->adapters_.own().insert_or_assign(stem(file), std::move(*adapter));
+    } else if (file.starts_with("engines/")) {
+      engine_names = true;
+      Result<Engine> engine = parse_engine(*root, stem(file));
+      if (!engine)
+        base::append(faults, engine.faults());
+      else
+        library->engines_.own().insert_or_assign(stem(file), std::move(*engine));
     }
   }
+  if (engine_names)
+    for (const auto& [name, engine] : *library->engines_)
+      base::append(faults, check_engine_names(engine, names_of(*library->dims_)));
   if (adapters) library->resolve_adapters(faults);
   if (!faults.empty()) return faults;
+  if (own) library->note_architectures(folder);
   return library;
 }
 
@@ -280,6 +397,13 @@ Result<const Model*> Library::model(const std::string& name) const {
                   base::did_you_mean(name, names_of(*models_)));
 }
 
+Result<const Engine*> Library::engine(const std::string& name) const {
+  const auto it = engines_->find(name);
+  if (it != engines_->end()) return &it->second;
+  return fault_at({}, "unknown engine '" + name + "'", "one of " + joined(names_of(*engines_)),
+                  base::did_you_mean(name, names_of(*engines_)));
+}
+
 Result<const Model*> Library::model_for(const Json& config) const {
   std::vector<std::string> architectures;
   if (const auto it = config.find("architectures"); it != config.end() && it->is_array())
@@ -303,6 +427,14 @@ Result<const Model*> Library::model_for(const Json& config) const {
                            std::ranges::find(model.model_types, model_type) != model.model_types.end();
     if ((by_architecture && type_fits) || by_type) found.push_back(&model);
   }
+  // A user's folder comes before what is below it.
+  const auto rank = [&](const Model* model) {
+    const auto it = rank_->find(model->name);
+    return it == rank_->end() ? 0 : it->second;
+  };
+  int highest = 0;
+  for (const Model* model : found) highest = std::max(highest, rank(model));
+  std::erase_if(found, [&](const Model* model) { return rank(model) < highest; });
   if (found.size() == 1) return found[0];
   const std::string what = architectures.empty()
                                ? (model_type.empty() ? std::string("the config names no architecture")
@@ -329,7 +461,7 @@ Result<const Component*> Library::load_component(const std::string& file, const 
                                                  bool draft) const {
   const auto loaded = components_.find(file);
   if (loaded != components_.end()) return loaded->second.get();
-  Result<Yaml> root = parse_text(file, *texts_->at(file));
+  Result<Yaml> root = parse_text(shown(file), *texts_->at(file));
   if (!root) return root.faults();
   Result<Component> component = parse_component(*root, name);
   if (!component) return component.faults();

@@ -1,7 +1,9 @@
 // library.h: every declaration under specs/, read once.
 //
 // Layout  dims.yaml, roles.yaml, kv_cache.yaml, config_keys.yaml, declarations.yaml, counting.yaml, gguf.yaml,
-//         models/*.yaml, components/library/*.yaml, components/drafts/*.yaml, quant/*.yaml, adapters/*.yaml.
+//         rope_scaling.yaml,
+//         models/*.yaml, components/library/*.yaml, components/drafts/*.yaml, quant/*.yaml, adapters/*.yaml,
+//         engines/*.yaml.
 //         A file's stem is its name. Components load when first asked for.
 // Errors  The whole library is refused on the first read that has faults; all of that read's faults are reported.
 #pragma once
@@ -16,6 +18,8 @@
 #include "spec/binding.h"
 #include "spec/component.h"
 #include "spec/config_keys.h"
+#include "spec/context.h"
+#include "spec/engine.h"
 #include "spec/gguf.h"
 #include "spec/model.h"
 #include "spec/quant.h"
@@ -61,10 +65,20 @@ class Library {
   // The same, with some files replaced or added by their texts: {"models/x.yaml": "..."}.
   static base::Result<std::shared_ptr<Library>> open_with(const std::string& specs,
                                                           const std::map<std::string, std::string>& replaced);
+  // The same under folders of a user's own, each laid out as specs/ is: their files and rows come first, those of the
+  // first folder before the others'. What they replace is said in notices().
+  // Errors  A folder that is missing, or holds nothing of what specs/ holds; and those of its files, by their own paths.
+  static base::Result<std::shared_ptr<Library>> open_under(const std::string& specs,
+                                                           const std::vector<std::string>& folders);
   // From texts by file name under specs/, for tests and for specs handed in: {"models/x.yaml": "..."}.
   static base::Result<std::shared_ptr<Library>> from_texts(const std::map<std::string, std::string>& files);
   // This library with some files replaced or added; only those are read, and all else is shared.
   base::Result<std::shared_ptr<Library>> with(const std::map<std::string, std::string>& files) const;
+
+  // Sentences: a name or an architecture that stands in a user's folder and again below it.
+  const std::vector<std::string>& notices() const { return *notices_; }
+  // Where a file under specs/ was read, as messages show it: "specs/models/x.yaml", "own/models/x.yaml".
+  std::string shown(const std::string& file) const;
 
   const std::map<std::string, DimInfo>& dims() const { return *dims_; }
   // Values that a dim's kind rules out: fractions, negative widths, true where a count belongs. At the spec's dim.
@@ -75,11 +89,13 @@ class Library {
   const std::map<std::string, std::shared_ptr<const Model>>& models() const { return *models_; }
   const std::map<std::string, QuantScheme>& quants() const { return *quants_; }
   const std::vector<KvFormat>& kv_formats() const { return *kv_formats_; }
+  const std::map<std::string, Engine>& engines() const { return *engines_; }
   // Empty where the library was made of texts without the table.
   const ConfigKeys& config_keys() const { return *config_keys_; }
   const std::vector<MixedForm>& mixed_forms() const { return *mixed_forms_; }
   const Counting& counting() const { return *counting_; }
   const GgufTable& gguf() const { return *gguf_; }
+  const RopeScalingTable& rope_scaling() const { return *rope_scaling_; }
 
   // A model by its name; by the config's architectures and model_type. Faults name the nearest.
   base::Result<const Model*> model(const std::string& name) const;
@@ -89,6 +105,7 @@ class Library {
                                            const base::Span& at) const;
   base::Result<const QuantScheme*> quant(const std::string& name, const base::Span& at) const;
   base::Result<const Adapter*> adapter(const std::string& name, const base::Span& at) const;
+  base::Result<const Engine*> engine(const std::string& name) const;
   // Names of every component file, library and drafts, sorted; and each one loaded.
   std::vector<std::string> component_names() const;
   base::Result<const Component*> any_component(const std::string& name) const;
@@ -98,16 +115,27 @@ class Library {
   base::Result<const Component*> load_component(const std::string& file, const std::string& name,
                                                 bool draft) const;
 
+  // `folder` is a user's own, on top of what is here; empty: files replace those of their name without a word.
+  base::Result<std::shared_ptr<Library>> read(const std::map<std::string, std::string>& files,
+                                              const std::string& folder) const;
+  void note_architectures(const std::string& folder);
+
   Shared<std::map<std::string, std::shared_ptr<const std::string>>> texts_;  // file under specs/ -> text
+  Shared<std::map<std::string, std::string>> shown_;  // the same of files that are not under specs/
+  Shared<std::map<std::string, int>> rank_;           // of models: how many folders are below theirs
+  int folders_ = 0;
+  Shared<std::vector<std::string>> notices_;
   Shared<std::map<std::string, DimInfo>> dims_;
   Shared<std::map<std::string, RoleInfo>> roles_;
   Shared<std::map<std::string, std::shared_ptr<const Model>>> models_;
   Shared<std::map<std::string, QuantScheme>> quants_;
   Shared<std::vector<KvFormat>> kv_formats_;
+  Shared<std::map<std::string, Engine>> engines_;
   Shared<ConfigKeys> config_keys_;
   Shared<std::vector<MixedForm>> mixed_forms_;
   Shared<Counting> counting_;
   Shared<GgufTable> gguf_;
+  Shared<RopeScalingTable> rope_scaling_;
   Shared<std::map<std::string, Adapter>> adapters_;  // each with its own rules alone
   Shared<std::map<std::string, std::string>> extends_;
   Shared<std::map<std::string, Adapter>> resolved_;                             // with those it extends

@@ -69,12 +69,21 @@ std::span<const base::YamlEntry> Reader::map(std::string_view key, std::string_v
 }
 
 void Reader::finish() {
+  constexpr size_t kMost = 50;  // of a file that is none of ours, the first say enough
+  std::string all;
+  size_t unknown = 0;
   for (const base::YamlEntry& entry : node_.entries) {
     if (std::ranges::find(known_, entry.key) != known_.end()) continue;
-    std::vector<std::string> sorted = known_;
-    std::ranges::sort(sorted);
-    std::string all;
-    for (const std::string& name : sorted) all += (all.empty() ? "" : ", ") + name;
+    if (++unknown > kMost) {
+      faults_.push_back(fault_at(
+          entry.key_at, "more than " + std::to_string(kMost) + " unknown keys in " + what_, "one of " + all));
+      return;
+    }
+    if (all.empty()) {
+      std::vector<std::string> sorted = known_;
+      std::ranges::sort(sorted);
+      for (const std::string& name : sorted) all += (all.empty() ? "" : ", ") + name;
+    }
     faults_.push_back(fault_at(entry.key_at, "unknown key '" + entry.key + "' in " + what_, "one of " + all,
                                base::did_you_mean(entry.key, known_)));
   }

@@ -58,11 +58,11 @@ TEST(Status, Usage) {
       {{"inspect", kIndexLevel, "--contxt", "1"},
        "unknown option '--contxt'; expected one of --help, --json, --offline, --hub, --quiet, --revision, "
        "--without, "
-       "--batch, --prompt, --context; did you mean '--context'?\n"},
+       "--batch, --prompt, --context, --engine, --engine-option, --specs; did you mean '--context'?\n"},
       {{"inspekt", kIndexLevel},
        "unknown command 'inspekt'; expected one of inspect, explain, validate, graph, models, ops, "
        "components, "
-       "quants, guards, snapshots; did you mean 'inspect'?\n"},
+       "quants, engines, guards, snapshots; did you mean 'inspect'?\n"},
       {{"snapshots", "ad", "x"}, "unknown command 'ad'; expected one of add; did you mean 'add'?\n"},
       {{}, "A subcommand is required; see 'archlight --help'\n"},
       {{"snapshots"}, "A subcommand is required; see 'archlight snapshots --help'\n"},
@@ -74,6 +74,17 @@ TEST(Status, Usage) {
       {{"graph", "Qwen--Qwen3-8B", "--open", "layers.self_atn"},
        "no block 'layers.self_atn' in this model; expected a block's path, or all; did you mean "
        "'layers.self_attn'?\n"},
+      {{"inspect", kIndexLevel, "--engine", "llama_ccp"},
+       "unknown engine 'llama_ccp'; expected one of llama_cpp, vllm, vllm_fp8_ds_mla, vllm_mla_fp8; did you "
+       "mean "
+       "'llama_cpp'?\n"},
+      {{"inspect", kIndexLevel, "--engine-option", "ubatch=4"},
+       "--engine-option 'ubatch=4' without an engine; expected --engine NAME; 'archlight engines' lists "
+       "them\n"},
+      {{"inspect", kIndexLevel, "--engine", "llama_cpp", "--engine-option", "ubatch"},
+       "--engine-option is 'ubatch'; expected NAME=NUMBER, a whole number up to 1,000,000,000\n"},
+      {{"explain", kIndexLevel, "kv.held_bytes", "--engine", "llama_cpp", "--engine-option", "ubatsch=4"},
+       "engine 'llama_cpp' has no option 'ubatsch'; expected one that it has; did you mean 'ubatch'?\n"},
       {{"validate", "/no/such/spec.yaml"}, "/no/such/spec.yaml: cannot be read: No such file or directory\n"},
       {{"snapshots", "add", "/no/such/folder"}, "/no/such/folder: no such file or folder"},
       {{"inspect", "/no/such/folder"},
@@ -114,13 +125,40 @@ TEST(Status, NotVerifiable) {
 }
 
 TEST(Status, HelpIsAnAnswer) {
-  for (const char* command :
-       {"inspect", "explain", "validate", "graph", "models", "ops", "components", "quants", "snapshots"}) {
+  for (const char* command : {"inspect", "explain", "validate", "graph", "models", "ops", "components",
+                              "quants", "engines", "snapshots"}) {
     const Ran ran = archlight({command, "--help"});
     EXPECT_EQ(ran.status, 0);
     EXPECT_NE(ran.out.find("--help"), std::string::npos) << command;
   }
   EXPECT_EQ(archlight({"--help"}).status, 0);
+}
+
+// The longest context is as stated, with its key and how its rope scaling was read: 4,096 * 40 is 163,840 already.
+TEST(Context, StatedAndNeverStretchedAgain) {
+  const Json body = json_of(archlight({"inspect", "deepseek-ai/DeepSeek-V3", "--json"}));
+  EXPECT_EQ(body["context"]["published_tokens"], 163840);
+  EXPECT_EQ(body["context"]["key"], "config.max_position_embeddings");
+  EXPECT_EQ(body["context"]["scaling"][0]["product_tokens"], 163840);
+  EXPECT_FALSE(body["context"].contains("remarks"));
+  EXPECT_NE(
+      archlight({"inspect", "deepseek-ai/DeepSeek-V3"})
+          .out.find(
+              "\n  context   163,840 tokens (config.max_position_embeddings); config.rope_scaling: yarn, "
+              "4,096 * 40 = 163,840, which it counts\n"),
+      std::string::npos);
+  // Twice the tokens of a factor's product: said, and left as it is.
+  const Folder folder;
+  std::string config = kTinyConfig;
+  config.replace(
+      config.rfind('}'), 1,
+      R"(,"rope_scaling":{"rope_type":"deepseek_yarn","factor":2.0,"original_max_position_embeddings":16}})");
+  folder.write("config.json", config);
+  const Ran ran = archlight({"inspect", folder.path()});
+  EXPECT_NE(ran.out.find("\n  context   64 tokens (config.max_position_embeddings); config.rope_scaling: "
+                         "deepseek_yarn, that is yarn, 16 * 2 = 32, which it does not count\n"),
+            std::string::npos)
+      << ran.out << ran.err;
 }
 
 // A tiny checkpoint on disk, every number by hand (command.h); key and value of one head of 4 in BF16: 16

@@ -6,7 +6,8 @@
 //   model    a spec of specs/models
 //   config   a config.json written out, or the hub id of a snapshot
 //   quant_config  hf_quant_config.json, written out
-//   bind     phase (prefill or decode), batch, prompt or context, dtype (what activations and cache must be
+//   bind     phase (prefill or decode), batch, prompt or context, engine and its engine_options, dtype (what activations
+//   and cache must be
 //   in) scope    {layer: N, stack: its name where several have such a layer, nodes: [names] or under: module path}: part of one layer, all of its ops when
 //   neither is said expect   without scope: a quantity of the bill, as `archlight explain` names them
 //            with scope: params, flops (matrix products), vector_flops, weight_bytes, activation_bytes,
@@ -136,8 +137,7 @@ struct Part {
     if (key == "kv_bytes") {
       for (const analysis::Cache& cache : a.caches)
         if (here(cache.node))
-          out = out + analysis::entry_tokens(a, cache) * cache.per_token *
-                          analysis::cache_width(a, cache, traffic());
+          out = out + analysis::entry_tokens(a, cache) * analysis::entry_bytes(a, cache, traffic());
       return out;
     }
     return std::nullopt;
@@ -232,6 +232,10 @@ TEST_P(Golden, Holds) {
   input_.batch = whole(bind, "batch", input_.batch);
   input_.prompt = whole(bind, "prompt", input_.prompt);
   input_.context = whole(bind, "context", input_.context);
+  input_.engine = text(bind, "engine");
+  if (const Yaml* options = bind.find("engine_options"))
+    for (const base::YamlEntry& option : options->entries)
+      input_.engine_options[option.key] = std::stoll(option.value.text);
   open(*root);
   if (HasFatalFailure()) return;
   if (const std::string dtype = text(bind, "dtype"); !dtype.empty()) {
