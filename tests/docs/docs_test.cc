@@ -4,14 +4,18 @@
 //        and stderr together, compared exactly. A line "..." stands for any lines. A command that ends with
 //        another status than 0 shows it in a last line "[status N]". './run' and 'archlight' are the built
 //        program; sh runs a command in the project's folder, without network.
+// Walk   ```yaml walk FILE and ```console walk blocks of docs/adding.md are steps: files are written and commands run in
+//        one empty folder, one after another, with PROJECT for the project's folder and ARCHLIGHT_HOME=home.
 // Write  scripts/refresh-docs puts what the commands print now into the blocks.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -71,11 +75,12 @@ std::vector<Command> commands_of(const std::string& file) {
   return out;
 }
 
-std::vector<std::string> output_of(std::string text) {
+std::vector<std::string> output_of(std::string text, const std::string& folder = kRoot,
+                                   const std::string& settings = {}) {
   for (size_t at = text.find("./run"); at != std::string::npos; at = text.find("./run", at))
     text.replace(at, 5, "archlight");
   const std::string line =
-      "cd '" + kRoot + "' && PATH='" ARCHLIGHT_BINARY_DIR ":'\"$PATH\" HF_HUB_OFFLINE=1 " +
+      "cd '" + folder + "' && " + settings + "PATH='" ARCHLIGHT_BINARY_DIR ":'\"$PATH\" HF_HUB_OFFLINE=1 " +
       "XDG_CACHE_HOME='" + testing::TempDir() + "archlight_docs' sh -c '" + text + "' 2>&1";
   FILE* pipe = popen(line.c_str(), "r");
   std::string out;
@@ -129,6 +134,44 @@ TEST(Docs, EveryConsoleBlockShowsWhatTheCommandPrints) {
                     << shown;
     }
   EXPECT_GE(count, 12u);
+}
+
+// A model, a scheme and a rule, added from start to finish: each step's output is the page's.
+TEST(Docs, TheStepsOfAddingRunAsTheyStand) {
+  const std::string page = "docs/adding.md";
+  const std::string folder = testing::TempDir() + "archlight_walk_" + std::to_string(getpid());
+  std::filesystem::create_directories(folder);
+  const std::string settings = "ARCHLIGHT_HOME=home PROJECT='" + kRoot + "' ";
+  const std::vector<std::string> lines = lines_of(*base::read_file(kRoot + "/" + page));
+  size_t commands = 0, files = 0;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    const std::string kFile = "```yaml walk ";
+    if (lines[i].starts_with(kFile)) {
+      std::string text;
+      const std::string name = lines[i].substr(kFile.size());
+      for (++i; i < lines.size() && lines[i] != "```"; ++i) text += lines[i] + "\n";
+      ASSERT_TRUE(base::write_file(folder + "/" + name, text).empty()) << page << ":" << i << ": " << name;
+      ++files;
+    } else if (lines[i] == "```console walk") {
+      for (++i; i < lines.size() && lines[i] != "```";) {
+        ASSERT_TRUE(lines[i].starts_with("$ ")) << page << ":" << i + 1;
+        const std::string command = lines[i].substr(2), place = page + ":" + std::to_string(i + 1);
+        std::vector<std::string> expected;
+        for (++i; i < lines.size() && lines[i] != "```" && !lines[i].starts_with("$ "); ++i)
+          expected.push_back(lines[i]);
+        const std::vector<std::string> actual = output_of(command, folder, settings);
+        ++commands;
+        size_t furthest = 0;
+        if (matches(expected, 0, actual, 0, furthest)) continue;
+        std::string shown;
+        for (const std::string& text : actual) shown += "  " + text + "\n";
+        ADD_FAILURE() << place << ": '$ " << command << "' prints\n" << shown;
+      }
+    }
+  }
+  EXPECT_GE(commands, 15u);
+  EXPECT_GE(files, 4u);
+  std::filesystem::remove_all(folder);
 }
 
 // The rows of README.md's table of accuracy are what validate says: level, verdict and both numbers.
