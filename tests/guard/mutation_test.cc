@@ -157,6 +157,11 @@ const Tested kSubjects[] = {
        CUT_DSA CUT_FULL R"(, "num_hidden_layers": 6, "qk_head_dim": null, "index_topk_freq": 3,)"
                         R"( "index_skip_topk_offset": 1, "indexer_types": null, "mlp_layer_types": null})"},
       {"cut/GLM-5.2", "zai-org--GLM-5.2-FP8",
+       CUT_DSA CUT_FULL R"(, "qk_head_dim": null, "index_topk_freq": 2, "index_skip_topk_offset": 2,)"
+                        R"( "indexer_types": ["full", "full", "shared", "full", "shared"],)"
+                        R"( "mlp_layer_types": ["dense", "dense", "sparse", "sparse", "sparse"]})"},
+      // The same by the interval: full where max(layer - 2 + 1, 0) is even, in layers 0, 1 and 3.
+      {"cut/GLM-5.2", "zai-org--GLM-5.2-FP8",
        CUT_DSA CUT_FULL R"(, "qk_head_dim": null, "index_topk_freq": 2, "index_skip_topk_offset": null,)"
                         R"( "indexer_types": null, "mlp_layer_types": null})"}}},
 };
