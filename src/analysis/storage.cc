@@ -269,6 +269,7 @@ class Storer {
       }
       if (row.dtype) dtypes = {*row.dtype};
       if (row.dtype && row.or_plain && out_.plain_dtype != *row.dtype) dtypes.push_back(out_.plain_dtype);
+      if (!row.shape.empty() && !pad(param, row)) return;
       at = row.at;
     }
     if (choice_.absent.contains(param.apart) || choice_.absent_modules.contains(param.path)) return;
@@ -318,6 +319,31 @@ class Storer {
     for (const std::string& path : named.parts)
       add_module(part, {path, named.join, named.stacked, named.transposed, {}}, placed,
                  static_cast<int>(parts));
+  }
+
+  // Some exporters pad a tensor beyond what the weight is: its stored axes are then stated.
+  bool pad(Param& param, const spec::QuantOverride& row) {
+    const auto misses = [&](std::string wrong, std::string expected) {
+      fail(row.at, "the stored shape of '" + param.path + "' " + std::move(wrong), std::move(expected));
+      return false;
+    };
+    if (row.shape.size() != param.base_axes.size())
+      return misses("has " + std::to_string(row.shape.size()) + " axes",
+                    std::to_string(param.base_axes.size()) + ", those of the weight");
+    param.base_elements = analysis_.pool->constant(1);
+    for (size_t axis = 0; axis < row.shape.size(); ++axis) {
+      const Expr stored = row.shape[axis].instantiate(
+          *analysis_.pool, [&](std::string_view name) { return analysis_.dim(name); });
+      if (stored.is_error())
+        return misses("cannot be evaluated: " + stored.error_text(), "dims of the model");
+      const std::optional<expr::Rational> own = param.base_axes[axis].constant(), padded = stored.constant();
+      if (own && padded && compare(*padded, *own) < 0)
+        return misses("is " + expr::to_string(*padded) + " where the weight is " + expr::to_string(*own),
+                      "as much or more");
+      param.base_axes[axis] = stored;
+      param.base_elements = param.base_elements * stored;
+    }
+    return true;
   }
 
   // What one weight's module is stored as, wherever its copies stand.
@@ -797,24 +823,29 @@ class Storer {
     std::ranges::sort(layers);
     if (per_layer) tensor.indices.push_back(std::move(layers));
     tensor.count = per_layer ? count : analysis_.pool->constant(1);
-    for (const expr::Formula& axis : buffer.shape) {
-      const Expr value =
-          axis.instantiate(*analysis_.pool, [&](std::string_view name) { return analysis_.dim(name); });
-      if (value.is_error() && of_adapter) return;
-      if (value.is_error()) {
-        fail(buffer.at,
-             "the shape of buffer '" + buffer.path + "' cannot be evaluated: " + value.error_text(),
-             "dims of the model");
-        return;
+    const auto axes = [&](const std::vector<expr::Formula>& formulas, Shape& into) {
+      for (const expr::Formula& axis : formulas) {
+        const Expr value =
+            axis.instantiate(*analysis_.pool, [&](std::string_view name) { return analysis_.dim(name); });
+        if (value.is_error() && of_adapter) return false;
+        if (value.is_error()) {
+          fail(buffer.at,
+               "the shape of buffer '" + buffer.path + "' cannot be evaluated: " + value.error_text(),
+               "dims of the model");
+          return false;
+        }
+        if (const std::optional<expr::Rational> number = value.constant();
+            number && (!number->is_integer() || number->num < 0)) {
+          fail(buffer.at, "an axis of buffer '" + buffer.path + "' is " + expr::to_string(*number),
+               "a whole number");
+          return false;
+        }
+        into.push_back(value);
       }
-      if (const std::optional<expr::Rational> number = value.constant();
-          number && (!number->is_integer() || number->num < 0)) {
-        fail(buffer.at, "an axis of buffer '" + buffer.path + "' is " + expr::to_string(*number),
-             "a whole number");
-        return;
-      }
-      tensor.shape.push_back(value);
-    }
+      return true;
+    };
+    if (!axes(buffer.shape, tensor.shape) || !axes(buffer.or_shape, tensor.or_shape)) return;
+    if (choice_.or_shaped.contains(tensor.name)) std::swap(tensor.shape, tensor.or_shape);
     tensor.scalar = tensor.shape.empty();
     if (const auto it = choice_.tensor_dtype.find(tensor.name); it != choice_.tensor_dtype.end())
       tensor.dtype = it->second;

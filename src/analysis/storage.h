@@ -40,6 +40,7 @@ struct StorageChoice {
   std::optional<base::Dtype> plain_dtype;  // of everything not quantised; none: the config's, then the spec's
   std::map<std::string, base::Dtype> tensor_dtype;  // by stored name, where a scheme or buffer allows several
   std::set<std::string> present;                    // optional tensors that are stored, by stored name
+  std::set<std::string> or_shaped;                  // those of them that have their other shape
   std::string scheme;                               // of a checkpoint that declares none, as its files tell
   std::set<std::string> absent;  // optional parts of the model, by their name of `apart`, that are not stored
   std::set<std::string>
@@ -63,6 +64,7 @@ struct StoredTensor {
   std::vector<base::Dtype> dtypes;         // allowed; the first is expected
   base::Dtype dtype = base::Dtype::kBF16;  // chosen
   Shape shape;
+  Shape or_shape;         // another that it may have; empty: none
   bool optional = false;  // may be absent; absent unless the choice says present
   bool tied = false;
   bool main = true;            // the weight itself rather than a scale beside it

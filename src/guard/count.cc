@@ -28,7 +28,8 @@ bool fits(const CountRule& rule, const StoredTensor& tensor) {
 struct Open {
   std::vector<std::string> names;
   bool optional = false;
-  std::vector<std::pair<std::optional<base::Dtype>, Int128>> ways;  // a dtype, and what it counts
+  // A dtype, and what it counts; of an optional tensor its shapes, beside which it may be absent.
+  std::vector<std::pair<std::optional<base::Dtype>, Int128>> ways;
 };
 
 }  // namespace
@@ -68,8 +69,16 @@ std::vector<Combination> combinations_for(const analysis::Storage& storage, cons
     if (tensor.optional && !repeats) {
       auto it = std::ranges::find_if(
           open, [&](const Open& row) { return row.optional && row.names[0] == tensor.name; });
-      if (it == open.end()) it = open.insert(open.end(), {{tensor.name}, true, {{std::nullopt, 0}}});
+      const size_t shapes = tensor.or_shape.empty() ? 1 : 2;
+      if (it == open.end())
+        it = open.insert(open.end(), {{tensor.name}, true, {shapes, {std::nullopt, Int128{0}}}});
       it->ways[0].second += count(tensor, std::nullopt);
+      if (shapes == 2) {
+        StoredTensor other = tensor;
+        std::swap(other.shape, other.or_shape);
+        it->ways.resize(2);
+        it->ways[1].second += count(other, std::nullopt);
+      }
       continue;
     }
     const Int128 own = count(tensor, std::nullopt);
@@ -101,20 +110,19 @@ std::vector<Combination> combinations_for(const analysis::Storage& storage, cons
       if (!open[i].optional)
         sum += open[i].ways[way[i]].second;
       else if (way[i])
-        sum += open[i].ways[0].second;
+        sum += open[i].ways[way[i] - 1].second;
     if (sum == recorded) {
       Combination found;
       for (size_t i = 0; i < open.size(); ++i)
-        for (const std::string& name : open[i].names)
-          if (!open[i].optional)
-            found.dtypes[name] = *open[i].ways[way[i]].first;
-          else if (way[i])
-            found.present.insert(name);
+        for (const std::string& name : open[i].names) {
+          if (!open[i].optional) found.dtypes[name] = *open[i].ways[way[i]].first;
+          if (open[i].optional && way[i] > 0) found.present.insert(name);
+          if (open[i].optional && way[i] > 1) found.or_shaped.insert(name);
+        }
       out.push_back(std::move(found));
     }
     size_t i = 0;
-    while (i < open.size() && ++way[i] == std::max<size_t>(open[i].ways.size(), open[i].optional ? 2 : 1))
-      way[i++] = 0;
+    while (i < open.size() && ++way[i] == open[i].ways.size() + (open[i].optional ? 1 : 0)) way[i++] = 0;
     if (i == open.size()) break;
   }
   return out;

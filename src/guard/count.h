@@ -25,7 +25,7 @@ base::Int128 counted_elements(const analysis::StoredTensor& tensor, const spec::
 
 // What a total decides: which optional tensors are stored, and dtypes, both by stored name.
 struct Combination {
-  std::set<std::string> present;
+  std::set<std::string> present, or_shaped;
   std::map<std::string, base::Dtype> dtypes;
 };
 // Under which the total comes out; at most two are looked for.

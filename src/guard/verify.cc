@@ -396,6 +396,11 @@ class Verifier {
       if (!claim) continue;
       const StoredTensor& tensor = tensors[claim->row];
       if (tensor.optional && claim->seen_count == 1) report_.choice.present.insert(tensor.name);
+      if (!tensor.or_shape.empty() &&
+          std::ranges::equal(truth_.tensors.shape(i), tensor.or_shape, [](uint64_t seen, expr::Expr axis) {
+            return axis.integer() == static_cast<Int128>(seen);
+          }))
+        report_.choice.or_shaped.insert(tensor.name);
       const bool is_plain = tensor.scheme == "none" && tensor.dtypes.size() == 1 &&
                             tensor.dtypes[0] == report_.bill->storage.plain_dtype;
       if (is_plain) plain[truth_.tensors.dtype(i)] += 1;
@@ -659,6 +664,7 @@ class Verifier {
           std::erase_if(meeting, needs);
         if (!meeting.empty() && std::ranges::all_of(meeting, [&](const auto& row) {
               return row.second.present == meeting[0].second.present &&
+                     row.second.or_shaped == meeting[0].second.or_shaped &&
                      row.second.dtypes == meeting[0].second.dtypes;
             })) {
           alternative = meeting[0].first;
@@ -667,10 +673,12 @@ class Verifier {
       }
       if (fits.size() == 1) {
         report_.choice.present = fits[0].present;
+        report_.choice.or_shaped = fits[0].or_shaped;
         for (const auto& [name, dtype] : fits[0].dtypes) report_.choice.tensor_dtype[name] = dtype;
         if (!evaluate(report_.choice)) return;
         for (const std::string& name : fits[0].present)
-          report_.remarks.push_back("the recorded total is met only with " + name + " stored");
+          report_.remarks.push_back("the recorded total is met only with " + name + " stored" +
+                                    (fits[0].or_shaped.contains(name) ? " in its other shape" : ""));
         std::set<std::string> suffixes;
         for (const auto& [name, dtype] : fits[0].dtypes)
           if (suffixes.insert(name.substr(name.rfind('.') + 1)).second)

@@ -297,7 +297,8 @@ class Wiring : private internal::Flow {
   void positions(NodeId id) {
     const Node& node = tree_.nodes[id];
     const auto chooses = [](const Node& from) {
-      return from.op->name == "topk" || from.op->name == "topk_keys" || from.op->name == "token_choice";
+      return from.op->name == "topk" || from.op->name == "topk_keys" || from.op->name == "topk_key_blocks" ||
+             from.op->name == "token_choice";
     };
     for (size_t i = 0; i < node.in.size(); ++i) {
       const Node& from = tree_.nodes[node.in[i]];
@@ -318,7 +319,7 @@ class Wiring : private internal::Flow {
                described(node) + " takes from " + expr::to_text(taken_of) + " values of '" +
                    tree_.nodes[node.in[0]].name + "'",
                expr::to_text(chosen_of) + ", those that '" + from.name + "' chose among");
-      } else if (taken_as && from.op->name == "topk_keys") {
+      } else if (taken_as && from.op->name.starts_with("topk_key")) {
         // Keys are chosen among those that are read: kept under one law, as many of them.
         const Expr chosen_of = analysis_.shape[from.in[0]].back(), read = analysis_.shape[node.in[i - 1]][1];
         if (!expr::same_value(chosen_of, read))

@@ -270,8 +270,13 @@ BufferDecl parse_buffer(const Yaml& item, Faults& faults) {
   inner.require("shape", "a list of axes");
   for (const Yaml& axis : inner.list("shape", "a list of axes"))
     buffer.shape.push_back(internal::read_formula(axis, faults));
+  for (const Yaml& axis : inner.list("or_shape", "a list of axes"))
+    buffer.or_shape.push_back(internal::read_formula(axis, faults));
   buffer.dtypes = read_dtypes(inner.texts("dtype"), item.at, faults);
   buffer.optional = inner.flag("optional");
+  if (!buffer.or_shape.empty() && !buffer.optional)
+    faults.push_back(fault_at(item.at, "a buffer that is always stored has an 'or_shape'",
+                              "optional: true; files or a total tell which shape it has"));
   buffer.source = inner.required_text("source");
   inner.finish();
   if (buffer.dtypes.empty())
@@ -295,6 +300,8 @@ QuantContext parse_quant_context(const Yaml& node, Faults& faults) {
     const std::vector<base::Dtype> dtypes = read_dtypes(names, item.at, faults);
     if (!dtypes.empty()) row.dtype = dtypes[0];
     row.optional = inner.flag("optional");
+    for (const Yaml& axis : inner.list("shape", "a list of formulas over dims"))
+      row.shape.push_back(internal::read_formula(axis, faults));
     row.source = inner.text("source");
     inner.finish();
     if (row.nodes.empty())

@@ -125,8 +125,9 @@ struct QuantOverride {
   std::vector<std::string> nodes;  // canonical module paths, '*' matches
   std::string method;              // may be empty: only the dtype changes
   std::optional<base::Dtype> dtype;
-  bool or_plain = false;  // or the model's own dtype: the files tell
-  bool optional = false;  // hits nothing where a config builds no such module
+  bool or_plain = false;             // or the model's own dtype: the files tell
+  bool optional = false;             // hits nothing where a config builds no such module
+  std::vector<expr::Formula> shape;  // of the stored tensor, where exporters pad; empty: the weight's own
   std::string source;
   base::Span at;
 };
@@ -144,6 +145,8 @@ struct BufferDecl {
   std::string path;
   std::string name;  // in the checkpoint; the adapter's for the path when empty
   std::vector<expr::Formula> shape;
+  std::vector<expr::Formula>
+      or_shape;  // of an optional one that some exporters store so; empty: always `shape`
   std::vector<base::Dtype> dtypes;
   bool optional = false;
   std::string source;

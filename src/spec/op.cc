@@ -319,7 +319,7 @@ bool works_on_pairs(const Op& op) {
 }
 
 bool is_context(const Op& op, size_t operand) {
-  return operand < op.operands.size() &&
+  return operand < op.operands.size() && static_cast<int>(operand) + 1 != op.positions &&
          std::ranges::any_of(op.operands[operand], [](const AxisPattern& axis) { return axis.name == "g"; });
 }
 

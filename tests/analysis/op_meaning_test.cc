@@ -573,6 +573,37 @@ Tensor selected_apply(const Tensors& in, int64_t& steps) {  // [B,4,s,2] [B,t,2,
   return out;
 }
 
+// The keys that group g's own choice took for the query at position s: those up to the query, or those before it.
+int chosen_by(int g, int s, int i) {
+  return g == 0 ? chosen(s, i) : std::min(i, s);
+}
+
+Tensor group_selected_score(const Tensors& in,
+                            int64_t& steps) {  // [B,s,4,d] [B,t,2,d] [B,s,2,2] -> [B,4,s,2]
+  Tensor out({kBatch, 4, kTokens, 2});
+  for (int b = 0; b < kBatch; ++b)
+    for (int h = 0; h < 4; ++h)
+      for (int s = 0; s < kTokens; ++s)
+        for (int i = 0; i < std::min(s + 1, 2); ++i)
+          for (int d = 0; d < in[0].last(); ++d)
+            out.at(b, h, s, i) += in[0].at(b, s, h, d) * in[1].at(b, chosen_by(h / 2, s, i), h / 2, d),
+                steps += 2;
+  return out;
+}
+
+Tensor group_selected_apply(const Tensors& in,
+                            int64_t& steps) {  // [B,4,s,2] [B,t,2,d] [B,s,2,2] -> [B,s,4,d]
+  Tensor out({kBatch, kTokens, 4, in[1].last()});
+  for (int b = 0; b < kBatch; ++b)
+    for (int h = 0; h < 4; ++h)
+      for (int s = 0; s < kTokens; ++s)
+        for (int i = 0; i < std::min(s + 1, 2); ++i)
+          for (int d = 0; d < in[1].last(); ++d)
+            out.at(b, s, h, d) += in[0].at(b, h, s, i) * in[1].at(b, chosen_by(h / 2, s, i), h / 2, d),
+                steps += 2;
+  return out;
+}
+
 // The scores of both sets stand behind each other; of the second set all visible ones, or the chosen two.
 Meaning joint_apply(bool choice) {
   return [=](const Tensors& in, int64_t& steps) {
@@ -671,6 +702,14 @@ const char* const kChooser =
     "w: { op: hidden_input, dims: { dim: 4 } }; s: { op: attention_score, in: [a, b] };"
     "m: { op: score_sum, in: [s, w] }; c: { op: topk_keys, in: m, dims: { keys: 2 } }";
 const std::string kChosen = std::string(kChooser) + "; q: { op: selected_score, in: [a, b, c] }";
+// An index of two heads, each of which chooses for one of the two key heads.
+const char* const kGroupChooser =
+    "x: { op: hidden_input, dims: { dim: 16 } }; a: { op: split_heads, in: x, dims: { heads: 4, width: 4 } };"
+    "y: { op: hidden_input, dims: { dim: 8 } }; b: { op: split_heads, in: y, dims: { heads: 2, width: 4 } };"
+    "v: { op: hidden_input, dims: { dim: 8 } }; i: { op: split_heads, in: v, dims: { heads: 2, width: 4 } };"
+    "s: { op: attention_score, in: [i, b] }; c: { op: topk_key_blocks, in: s, dims: { keys: 2 } }";
+const std::string kGroupChosen =
+    std::string(kGroupChooser) + "; q: { op: group_selected_score, in: [a, b, c] }";
 const std::string kBoth = std::string(kChooser) +
                           "; r: { op: attention_score, in: [a, b] };"
                           "j: { op: concat_view, in: [s, r] }";
@@ -738,6 +777,8 @@ const std::vector<Case>& cases() {
       {"score_sum", kChooser, "in: [s, w]", score_sum},
       {"selected_score", kChooser, "in: [a, b, c]", selected_score},
       {"selected_apply", kChosen.c_str(), "in: [q, b, c]", selected_apply},
+      {"group_selected_score", kGroupChooser, "in: [a, b, c]", group_selected_score},
+      {"group_selected_apply", kGroupChosen.c_str(), "in: [q, b, c]", group_selected_apply},
       {"joint_apply", kBoth.c_str(), "in: [j, b, b]", joint_apply(false)},
       {"joint_selected_apply", kBothChosen.c_str(), "in: [j, b, b, c]", joint_apply(true)},
       {"ring_state", kVector8, "in: a, dims: { slots: 2 }", ring_state},
@@ -903,7 +944,7 @@ TEST(OpMeaning, RowsLeftOut) {
   EXPECT_EQ(left,
             "embedding hidden_input tower_input tower_embedding learned_tokens stored_token patch_embed "
             "patch_embed_3d "
-            "topk_keys topk take dispatch token_choice");
+            "topk_keys topk_key_blocks topk take dispatch token_choice");
 }
 
 }  // namespace

@@ -124,6 +124,10 @@ TEST(Storage, Buffers) {
   EXPECT_EQ(stored(made, "freq", choice), "layers.*.self_attn.freq F32 [2] x3");
   choice.tensor_dtype["layers.*.self_attn.freq"] = base::Dtype::kBF16;
   EXPECT_EQ(stored(made, "freq", choice), "layers.*.self_attn.freq BF16 [2] x3");
+  const Made two = made.with(kModel, "shape: [d_head // 2],", "shape: [d_head // 2], or_shape: [d_head],");
+  EXPECT_EQ(stored(two, "freq", choice), "layers.*.self_attn.freq BF16 [2] x3");
+  choice.or_shaped = {"layers.*.self_attn.freq"};
+  EXPECT_EQ(stored(two, "freq", choice), "layers.*.self_attn.freq BF16 [4] x3");
   EXPECT_EQ(counted(made, "params.total"), 2440);  // a buffer is no parameter
   EXPECT_EQ(counted(made, "storage.bytes"), 2 * 2440 + 32 * 8);
 }
@@ -166,6 +170,11 @@ TEST(Storage, QuantOverride) {
             "BF16 [16, 8] x3\nlayers.*.mlp.down.weight BF16 [8, 16] x3");
   EXPECT_EQ(stored(quantised("{ override: [{ nodes: [norm], dtype: F32, source: s }] }"), "norm"),
             "norm.weight F32 [8] x1");
+  // a padded tensor: stored as stated, counted as what the weight is
+  const Made padded = quantised("{ override: [{ nodes: [norm], shape: [d_model + 4], source: s }] }");
+  EXPECT_EQ(stored(padded, "norm"), "norm.weight BF16 [12] x1");
+  EXPECT_EQ(counted(padded, "storage.elements") - counted(tiny(), "storage.elements"), 4);
+  EXPECT_EQ(counted(padded, "params.total"), counted(tiny(), "params.total"));
   // the scheme's scope: an embedding is no linear, the head's role is left out
   const Made all = quantised("{ per_role: { default: { method: grouped } } }");
   EXPECT_EQ(stored(all, "embed"), "embed.weight BF16 [32, 8] x1");
@@ -220,6 +229,13 @@ TEST(Storage, Faults) {
   EXPECT_EQ(outcome(quantised("{ override: [{ nodes: [layers.*.mlp.sideways], method: none, source: s }] }")),
             "specs/models/tiny.yaml:13:29: the override for 'layers.*.mlp.sideways' hits no parameter; "
             "expected a canonical module path of this model, '*' for each index");
+  EXPECT_EQ(
+      outcome(quantised("{ override: [{ nodes: [norm], shape: [4], source: s }] }")),
+      "specs/models/tiny.yaml:13:29: the stored shape of 'norm' is 4 where the weight is 8; expected as "
+      "much or more");
+  EXPECT_EQ(outcome(quantised("{ override: [{ nodes: [norm], shape: [1, d_model], source: s }] }")),
+            "specs/models/tiny.yaml:13:29: the stored shape of 'norm' has 2 axes; expected 1, those of the "
+            "weight");
   EXPECT_EQ(outcome(quantised("{ per_role: { ffn_dens: { method: none } } }")),
             "specs/models/tiny.yaml:13:40: quant_context chooses for role 'ffn_dens'; expected default, or a "
             "role of specs/roles.yaml; did you mean 'ffn_dense'?");

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cli/command.h"
 #include "cli/graph_view.h"
 #include "support/bills.h"
 #include "support/stream_models.h"
@@ -85,6 +86,24 @@ TEST(StreamView, OneBoxForAKind) {
             std::string::npos)
       << text;
   EXPECT_EQ(text.find("before"), text.rfind("before  (")) << text;
+}
+
+// A state is kept in front of layers 0, 12, .. 84 of 93; layer l sees those of earlier layers, ceil(l / 12) of them. Four
+// kinds of layers: the dense first, delta attention inside a block and at its start, latent attention.
+TEST(StreamView, HistoriesOfARealModel) {
+  const Ran ran = archlight({"inspect", "moonshotai/Kimi-K3", "--offline"});
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  EXPECT_NE(
+      ran.out.find("1 x layers (attention_kda); 61 x layers (attention_kda_starts_block_0); 24 x layers "
+                   "(attention_mla); 7 x layers (attention_kda_starts_block_1)\n"),
+      std::string::npos)
+      << ran.out.substr(0, 1000);
+  EXPECT_NE(
+      ran.out.find(
+          "block_residual, values that layers of layers see: 0 in 0; 1 in 1-12; 2 in 13-24; 3 in 25-36; "
+          "4 in 37-48; 5 in 49-60; 6 in 61-72; 7 in 73-84; 8 in 85-92\n"),
+      std::string::npos)
+      << ran.out.substr(0, 1000);
 }
 
 }  // namespace

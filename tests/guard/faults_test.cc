@@ -44,7 +44,7 @@ quant_context:
   override: [{ nodes: [layers.*.mlp.gate], dtype: F32, source: made up }]
   default_dtype: BF16
 buffers:
-  - { path: layers.*.freq, shape: [4], dtype: [F32, F16], optional: true, source: made up }
+  - { path: layers.*.freq, shape: [4], or_shape: [5], dtype: [F32, F16], optional: true, source: made up }
 )"},
     {"components/library/block.yaml",
      R"(role: block
@@ -497,6 +497,11 @@ TEST(Faults, OfTotals) {
   // Eight elements more are the optional buffer of both layers.
   count.recorded_elements = 2024;
   EXPECT_EQ(remarks_of(of(count)), "the recorded total is met only with layers.*.freq stored\n");
+  // Ten are the same buffers of five numbers, the other length that they may have.
+  count.recorded_elements = 2026;
+  EXPECT_EQ(remarks_of(of(count)),
+            "the recorded total is met only with layers.*.freq stored in its other shape\n");
+  EXPECT_EQ(verdict_name(of(count).verdict), "agrees");
 }
 
 TEST(Faults, TheFilesOwnDtypeWinsAndIsSaid) {
@@ -508,6 +513,8 @@ TEST(Faults, TheFilesOwnDtypeWinsAndIsSaid) {
 }
 
 TEST(Faults, OptionalTensorsThatAreThereAreSaid) {
+  EXPECT_EQ(lines_of(of(header(with(plain(), {{"layers.0.freq", "F32 5"}, {"layers.1.freq", "F32 5"}})))),
+            "");
   const Lines lines = with(plain(), {{"layers.0.freq", "F16 4"}, {"layers.1.freq", "F16 4"}});
   const Report report = of(header(lines, R"({"tie_word_embeddings": true})"));
   EXPECT_EQ(lines_of(report), "");

@@ -26,7 +26,7 @@ import subprocess
 import sys
 from math import prod
 
-BYTES = {"BF16": 2, "F16": 2, "F32": 4, "F8_E4M3": 1, "F8_E8M0": 1, "U8": 1, "I8": 1, "I64": 8}
+BYTES = {"BF16": 2, "F16": 2, "F32": 4, "F8_E4M3": 1, "F8_E8M0": 1, "U8": 1, "I8": 1, "I32": 4, "I64": 8}
 BLOCK = 128  # FP8 checkpoints keep one scale per 128x128 block of a weight: quantization_config.weight_block_size
 
 
@@ -240,6 +240,11 @@ for name, model in {"DeepSeek-V3.2": same(DEEPSEEK_V32), "GLM-5": same(GLM_5, fp
         CUTS["cut/GLM-5.2"] = same(CUTS["cut/GLM-5"], shared_index=(2, 4))
         CUTS["cut/GLM-5.2-early"] = same(CUTS["cut/GLM-5"], num_hidden_layers=6, shared_index=(1, 2, 4, 5))
     CUTS[f"cut/{name}-bare"] = same(CUTS["cut/" + name], mtp_layers=0, shared_experts=0, stores_head=False)
+
+
+for name, family in {"Kimi-K2.5": "kimi_k25", "LongCat-Flash": "longcat_flash", "MiniMax-M3": "minimax_m3",
+                     "Kimi-K3": "kimi_k3", "Hunyuan-Large": "hunyuan"}.items():
+    CUTS["cut/" + name] = same(SMALL, family=family)
 
 
 class Record:
@@ -506,8 +511,226 @@ def deepseek_v4(record, m):
             record.weight(name + ".head", m.vocab_size, h)
 
 
+# Families known by made-up small records alone: each function holds its own sizes, the config that goes with them stands in
+# tests/guard/cut_record_test.cc. Names are those of the releases, as engines that load them write them down.
+
+
+def latent_set(record, module, h, heads, q_rank, kv_rank, nope, rope, v_dim):
+    record.weight(module + ".q_a_proj", q_rank, h)
+    record.weight(module + ".q_a_layernorm", q_rank)
+    record.weight(module + ".q_b_proj", heads * (nope + rope), q_rank)
+    record.weight(module + ".kv_a_proj_with_mqa", kv_rank + rope, h)
+    record.weight(module + ".kv_a_layernorm", kv_rank)
+    record.weight(module + ".kv_b_proj", heads * (nope + v_dim), kv_rank)
+    record.weight(module + ".o_proj", h, heads * v_dim)
+
+
+def moonvit(record, h, width, ffn, layers, patch, grid, bias):
+    """The tower of Kimi's vision models: `width` of all heads together, biases and layer norms or neither."""
+    def weight(module, *shape):
+        record.weight(module, *shape)
+        if bias:
+            record.add(module + ".bias", "BF16", shape[0])
+
+    weight("vision_tower.patch_embed.proj", h, 3, patch, patch)
+    record.weight("vision_tower.patch_embed.pos_emb", *grid, h)
+    for n in range(layers):
+        block = f"vision_tower.encoder.blocks.{n}"
+        weight(block + ".norm0", h)
+        weight(block + ".norm1", h)
+        weight(block + ".wqkv", 3 * width, h)
+        weight(block + ".wo", h, width)
+        weight(block + ".mlp.fc0", ffn, h)
+        weight(block + ".mlp.fc1", h, ffn)
+    weight("vision_tower.encoder.final_layernorm", h)
+
+
+def kimi_k25(record, _):
+    """Two layers, the first dense; experts as 4-bit integers in words of 8, a BF16 scale for 32."""
+    h, vocab, experts, mi = 256, 1000, 3, 64
+    record.weight("language_model.model.embed_tokens", vocab, h)
+    for n in range(2):
+        layer = f"language_model.model.layers.{n}"
+        record.weight(layer + ".input_layernorm", h)
+        latent_set(record, layer + ".self_attn", h, 4, 96, 128, 48, 16, 40)
+        record.weight(layer + ".post_attention_layernorm", h)
+        if n == 0:
+            record.swiglu(layer + ".mlp", h, 448)
+            continue
+        record.weight(layer + ".mlp.gate", experts, h)
+        record.add(layer + ".mlp.gate.e_score_correction_bias", "F32", experts)
+        for e in range(experts):
+            for name, rows, columns in [("gate_proj", mi, h), ("up_proj", mi, h), ("down_proj", h, mi)]:
+                module = f"{layer}.mlp.experts.{e}.{name}"
+                record.add(module + ".weight_packed", "I32", rows, columns // 8)
+                record.add(module + ".weight_scale", "BF16", rows, columns // 32)
+                record.add(module + ".weight_shape", "I32", 2)
+        record.swiglu(layer + ".mlp.shared_experts", h, mi)
+    record.weight("language_model.model.norm", h)
+    record.weight("language_model.lm_head", vocab, h)
+    moonvit(record, 72, 72, 100, 2, 14, (5, 6), True)
+    for name, rows, columns in [("proj.0", 288, 288), ("proj.2", h, 288)]:
+        record.weight("mm_projector." + name, rows, columns)
+        record.add(f"mm_projector.{name}.bias", "BF16", rows)
+    record.weight("mm_projector.pre_norm", 72)
+    record.add("mm_projector.pre_norm.bias", "BF16", 72)
+
+
+def longcat_flash(record, _):
+    """Two layers of two attentions, 4 experts and 2 that compute nothing, one prediction layer."""
+    h, vocab, ffn = 96, 500, 160
+    latent = (h, 4, 24, 40, 12, 8, 20)
+    record.weight("model.embed_tokens", vocab, h)
+    for n in range(2):
+        layer = f"model.layers.{n}"
+        for j in range(2):
+            record.weight(f"{layer}.input_layernorm.{j}", h)
+            record.weight(f"{layer}.post_attention_layernorm.{j}", h)
+            latent_set(record, f"{layer}.self_attn.{j}", *latent)
+            record.swiglu(f"{layer}.mlps.{j}", h, ffn)
+        record.weight(layer + ".mlp.router.classifier", 6, h)
+        record.add(layer + ".mlp.router.e_score_correction_bias", "F32", 6)
+        for e in range(4):
+            record.swiglu(f"{layer}.mlp.experts.{e}", h, 48)
+    record.weight("model.norm", h)
+    record.weight("lm_head", vocab, h)
+    mtp = "model.mtp.layers.0"
+    record.weight("model.mtp.embed_tokens", vocab, h)
+    record.weight(mtp + ".enorm.m", h)
+    record.weight(mtp + ".hnorm.m", h)
+    record.weight(mtp + ".eh_proj", h, 2 * h)
+    record.weight(mtp + ".input_layernorm", h)
+    record.weight(mtp + ".post_attention_layernorm", h)
+    latent_set(record, mtp + ".self_attn", *latent)
+    record.swiglu(mtp + ".transformer_layer.mlp", h, ffn)
+    record.weight("model.mtp.norm", h)
+
+
+def minimax_m3(record, _):
+    """A dense layer that sees everything, two over chosen blocks with experts; a tower of one layer."""
+    h, vocab, experts, mi = 96, 500, 3, 40
+    record.weight("language_model.model.embed_tokens", vocab, h)
+    for n in range(3):
+        layer = f"language_model.model.layers.{n}"
+        record.weight(layer + ".input_layernorm", h)
+        record.weight(layer + ".post_attention_layernorm", h)
+        for name, rows, columns in [("q", 6 * 32, h), ("k", 2 * 32, h), ("v", 2 * 32, h), ("o", h, 6 * 32)]:
+            record.weight(f"{layer}.self_attn.{name}_proj", rows, columns)
+        record.weight(layer + ".self_attn.q_norm", 32)
+        record.weight(layer + ".self_attn.k_norm", 32)
+        if n == 0:
+            record.swiglu(layer + ".mlp", h, 128)
+            continue
+        record.weight(layer + ".self_attn.index_q_proj", 2 * 24, h)
+        record.weight(layer + ".self_attn.index_k_proj", 24, h)
+        record.weight(layer + ".self_attn.index_q_norm", 24)
+        record.weight(layer + ".self_attn.index_k_norm", 24)
+        moe = layer + ".block_sparse_moe"
+        record.weight(moe + ".gate", experts, h)
+        record.add(moe + ".e_score_correction_bias", "F32", experts)
+        for e in range(experts):
+            record.swiglu(f"{moe}.experts.{e}", h, mi, ("w1", "w3", "w2"))
+        record.swiglu(moe + ".shared_experts", h, 56)
+    record.weight("language_model.model.norm", h)
+    record.weight("language_model.lm_head", vocab, h)
+
+    def biased(module, *shape):
+        record.weight(module, *shape)
+        record.add(module + ".bias", "BF16", shape[0])
+
+    tower = "vision_tower.vision_model"
+    record.weight(tower + ".embeddings.patch_embedding", 20, 3, 2, 7, 7)
+    biased(tower + ".pre_layrnorm", 20)
+    layer = tower + ".encoder.layers.0"
+    for name in ("q_proj", "k_proj", "v_proj", "out_proj"):
+        biased(f"{layer}.self_attn.{name}", 20, 20)
+    biased(layer + ".layer_norm1", 20)
+    biased(layer + ".layer_norm2", 20)
+    biased(layer + ".mlp.fc1", 36, 20)
+    biased(layer + ".mlp.fc2", 20, 36)
+    biased("multi_modal_projector.linear_1", 44, 20)
+    biased("multi_modal_projector.linear_2", h, 44)
+    biased("patch_merge_mlp.linear_1", 44, 4 * h)
+    biased("patch_merge_mlp.linear_2", h, 44)
+
+
+def kimi_k3(record, _):
+    """Five layers: delta attention but for the fourth and the last, the first dense, experts on a latent of 64."""
+    h, vocab, experts, latent, mi = 160, 1000, 3, 64, 96
+    heads, width = 3, 32
+    record.weight("language_model.model.embed_tokens", vocab, h)
+    for n in range(5):
+        layer = f"language_model.model.layers.{n}"
+        record.weight(layer + ".input_layernorm", h)
+        record.weight(layer + ".post_attention_layernorm", h)
+        for name in ("self_attention_res", "mlp_res"):
+            record.weight(f"{layer}.{name}_norm", h)
+            record.weight(f"{layer}.{name}_proj", 1, h)
+        a = layer + ".self_attn"
+        if n in (3, 4):
+            latent_set(record, a, h, 3, 48, 40, 24, 8, 20)
+            record.weight(a + ".g_proj", 3 * 20, h)
+        else:
+            inner = heads * width
+            for name in "qkv":
+                record.weight(f"{a}.{name}_proj", inner, h)
+                record.weight(f"{a}.{name}_conv1d", inner, 1, 4)
+            record.weight(a + ".f_a_proj", width, h)
+            record.weight(a + ".f_b_proj", inner, width)
+            record.weight(a + ".b_proj", heads, h)
+            record.add(a + ".A_log", "F32", width)  # padded: only the first three are used
+            record.add(a + ".dt_bias", "F32", inner)
+            record.weight(a + ".o_norm", width)
+            record.weight(a + ".g_proj", inner, h)
+            record.weight(a + ".o_proj", h, inner)
+        if n == 0:
+            record.swiglu(layer + ".mlp", h, 448)
+            continue
+        moe = layer + ".block_sparse_moe"
+        record.weight(moe + ".gate", experts, h)
+        record.add(moe + ".gate.e_score_correction_bias", "F32", experts)
+        record.weight(moe + ".routed_expert_down_proj", latent, h)
+        record.weight(moe + ".routed_expert_norm", latent)
+        record.weight(moe + ".routed_expert_up_proj", h, latent)
+        for e in range(experts):
+            for name, rows, columns in [("w1", mi, latent), ("w3", mi, latent), ("w2", latent, mi)]:
+                record.add(f"{moe}.experts.{e}.{name}.weight_packed", "U8", rows, columns // 2)
+                record.add(f"{moe}.experts.{e}.{name}.weight_scale", "U8", rows, columns // 32)
+        record.swiglu(moe + ".shared_experts", h, 2 * mi)
+    record.weight("language_model.model.output_attn_res_norm", h)
+    record.weight("language_model.model.output_attn_res_proj", 1, h)
+    record.weight("language_model.model.norm", h)
+    record.weight("language_model.lm_head", vocab, h)
+    moonvit(record, 48, 60, 100, 2, 14, (5, 6), False)
+    record.weight("mm_projector.proj.0", 192, 192)
+    record.weight("mm_projector.proj.2", h, 192)
+    record.weight("mm_projector.post_norm", h)
+
+
+def hunyuan(record, _):
+    """Four layers of which the second and the fourth read the one before; two experts and a shared network."""
+    h, vocab = 96, 500
+    record.weight("model.embed_tokens", vocab, h)
+    for n in range(4):
+        layer = f"model.layers.{n}"
+        record.weight(layer + ".input_layernorm", h)
+        record.weight(layer + ".post_attention_layernorm", h)
+        for name, rows, columns in [("q", 96, h), ("k", 32, h), ("v", 32, h), ("o", h, 96)]:
+            if n % 2 == 0 or name in "qo":
+                record.weight(f"{layer}.self_attn.{name}_proj", rows, columns)
+        record.weight(layer + ".self_attn.query_layernorm", 16)
+        record.weight(layer + ".self_attn.key_layernorm", 16)
+        record.weight(layer + ".mlp.gate.wg", 2, h)
+        for e in range(2):
+            record.swiglu(f"{layer}.mlp.experts.{e}", h, 72)
+        record.swiglu(layer + ".mlp.shared_mlp", h, 80)
+    record.weight("model.norm", h)
+
+
 FAMILIES = {"llama": llama, "qwen3": qwen3, "qwen3_moe": qwen3_moe, "mixtral": mixtral, "gpt_oss": gpt_oss,
-            "deepseek_v3": deepseek_v3, "deepseek_v4": deepseek_v4}
+            "deepseek_v3": deepseek_v3, "deepseek_v4": deepseek_v4,
+            "kimi_k25": kimi_k25, "longcat_flash": longcat_flash, "minimax_m3": minimax_m3, "kimi_k3": kimi_k3,
+            "hunyuan": hunyuan}
 
 
 def rows_of(model):

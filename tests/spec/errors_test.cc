@@ -270,6 +270,11 @@ TEST(SpecErrors, Models) {
        "F32, F8_E4M3"},
       {kModel, "model:\n", "buffers: [{ path: freq, shape: [4], source: s }]\nmodel:\n",
        "specs/models/tiny.yaml:13:11: a buffer has no dtype; expected dtype: F32, or a list of those seen"},
+      {kModel, "model:\n",
+       "buffers: [{ path: freq, shape: [4], or_shape: [8], dtype: F32, source: s }]\nmodel:\n",
+       "specs/models/tiny.yaml:13:11: a buffer that is always stored has an 'or_shape'; expected optional: "
+       "true; "
+       "files or a total tell which shape it has"},
       {kModel, "model:\n", "buffers: { path: freq }\nmodel:\n",
        "specs/models/tiny.yaml:13:10: 'buffers' of model 'tiny' is a map; expected a list of {path, shape, "
        "dtype, source}"},

@@ -24,7 +24,10 @@ class Unused {
     }
     if (unknown_) return;  // a component that does not load: said where the tree is built
     for (const spec::BufferDecl& buffer : model_.buffers)
-      for (const expr::Formula& axis : buffer.shape) name(axis);
+      for (const std::vector<expr::Formula>* shape : {&buffer.shape, &buffer.or_shape})
+        for (const expr::Formula& axis : *shape) name(axis);
+    for (const spec::QuantOverride& row : model_.quant.overrides)
+      for (const expr::Formula& axis : row.shape) name(axis);
     for (const spec::NamedFormula& held : model_.holds) name(held.formula);
     for (const spec::NamedFormula& list : model_.lists) name(list.formula);
     dims();
