@@ -214,8 +214,7 @@ Listed of_borrower(const Borrower& borrower, const truth::SnapshotInfo& lender,
                               loan.fit == Fit::kNothingRecorded || (loan.fit == Fit::kDiffers && quantised);
   // Rows of tokens are kept of no request; a cache format that the lender's quantisation declares is not lent.
   const bool its_cache = (its_parameters || loan.fit == Fit::kVocabulary) &&
-                         (loan.fit == Fit::kEqual || report.bill->decode_traffic.kv_dtype ==
-                                                         report.bill->decode_traffic.activation_dtype);
+                         report.bill->decode_traffic.kv_dtype == report.bill->decode_traffic.activation_dtype;
   if (its_parameters && !its_cache)
     why += (why.empty() ? "" : "; ") + lender.repo + " declares a cache format of its own, which is not lent";
   const std::string verdict(
