@@ -159,6 +159,10 @@ Listed of_snapshot(const truth::SnapshotInfo& info,
   return out;
 }
 
+bool converted(const Borrower& borrower) {
+  return borrower.through[0].starts_with("quantized ");
+}
+
 // What the recorded total says of the loan, in words; empty where it agrees.
 std::string reason(const guard::Loan& loan, const Borrower& borrower) {
   const std::optional<base::Int128>& recorded = borrower.row->elements;
@@ -170,21 +174,36 @@ std::string reason(const guard::Loan& loan, const Borrower& borrower) {
     case guard::Loan::Fit::kNothingRecorded:
       return "nothing is recorded of its tensors, and its own config is not here";
     case guard::Loan::Fit::kEqual:
-    case guard::Loan::Fit::kPlainEqual:
       return {};
-    case guard::Loan::Fit::kVocabulary:
-      return differs + fmt::format("{} {} rows of tokens, as of a resized vocabulary", std::abs(loan.rows),
-                                   loan.rows < 0 ? "fewer" : "more");
+    case guard::Loan::Fit::kVocabulary: {
+      std::string out = differs + (loan.no_head ? "without its head" : "");
+      if (loan.rows != 0)
+        out += fmt::format("{}{} {} row{} of tokens{}", loan.no_head ? ", and " : "", std::abs(loan.rows),
+                           loan.rows < 0 ? "fewer" : "more", std::abs(loan.rows) == 1 ? "" : "s",
+                           loan.no_head ? "" : ", as of a resized vocabulary");
+      return out;
+    }
     case guard::Loan::Fit::kDiffers:
-      return differs + (borrower.through[0].starts_with("quantized ")
-                            ? "a conversion counts packed words, and its own config is not here"
+      return differs + (converted(borrower)
+                            ? "a conversion counts its words and scales, and its own config is not here"
                             : "its own config differs and is not here");
   }
   return {};
 }
 
+// Under what a total agrees.
+std::string how(const guard::Loan& loan) {
+  std::string out;
+  if (!loan.schemes.empty()) {
+    out = "stored as";
+    for (const std::string& scheme : loan.schemes) out += (out == "stored as" ? " " : " or ") + scheme;
+  }
+  if (!loan.without.empty()) out += (out.empty() ? "without " : ", without ") + joined(loan.without);
+  return out;
+}
+
 Listed of_borrower(const Borrower& borrower, const truth::SnapshotInfo& lender,
-                   const base::Result<std::shared_ptr<const Session>>& session, const guard::Lender* totals) {
+                   const base::Result<std::shared_ptr<const Session>>& session, guard::Lender* totals) {
   Listed out;
   const bool recorded = borrower.row->elements.has_value();
   const std::string level(truth::level_name(recorded ? truth::Level::kCount : truth::Level::kConfig));
@@ -209,10 +228,10 @@ Listed of_borrower(const Borrower& borrower, const truth::SnapshotInfo& lender,
   // A spec that its own lender's facts contradict agrees with nothing.
   if (why.empty() && report.verdict == guard::Verdict::kWrong)
     why = "the spec and " + lender.repo + " differ: " + report.faults[0].wrong;
-  const bool quantised = borrower.through[0].starts_with("quantized ");
-  const bool its_parameters = loan.fit == Fit::kEqual || loan.fit == Fit::kPlainEqual ||
-                              loan.fit == Fit::kNothingRecorded || (loan.fit == Fit::kDiffers && quantised);
-  // Rows of tokens are kept of no request; a cache format that the lender's quantisation declares is not lent.
+  // A conversion keeps the model's parameters and cache, whatever it counts. Where nothing is recorded, only its card says
+  // that there is a model of that config at all.
+  const bool its_parameters = loan.fit == Fit::kEqual || converted(borrower);
+  // Rows of tokens are no part of a cache; a cache format that the lender's quantisation declares is not lent.
   const bool its_cache = (its_parameters || loan.fit == Fit::kVocabulary) &&
                          report.bill->decode_traffic.kv_dtype == report.bill->decode_traffic.activation_dtype;
   if (its_parameters && !its_cache)
@@ -222,6 +241,8 @@ Listed of_borrower(const Borrower& borrower, const truth::SnapshotInfo& lender,
   out.row["spec"] = (*session)->binding->model->name;
   out.row["verdict"] = verdict;
   if (recorded) out.row["ours_elements"] = json_value({loan.ours, 1});
+  if (!loan.schemes.empty()) out.row["schemes"] = loan.schemes;
+  if (!loan.without.empty()) out.row["without"] = loan.without;
   if (!why.empty()) out.row["why"] = why;
   Numbers numbers{&out.row, {}};
   numbers.put(its_parameters ? report.bill.get() : nullptr, "params.total", "parameters");
@@ -229,7 +250,7 @@ Listed of_borrower(const Borrower& borrower, const truth::SnapshotInfo& lender,
   out.line = {borrower.row->repo, (*session)->binding->model->name, level + " " + verdict,
               lender.repo + " (" + joined(borrower.through) + ")"};
   out.line.insert(out.line.end(), numbers.text.begin(), numbers.text.end());
-  out.line.push_back(why);
+  out.line.push_back(why.empty() ? how(loan) : why);
   return out;
 }
 
@@ -259,7 +280,7 @@ int models(const Options& options, std::ostream& out, std::ostream& err) {
       const auto found = borrowers.find(i);
       if (found == borrowers.end()) continue;
       std::optional<guard::Lender> totals;
-      if (session && (*session)->report.bill) totals.emplace(*(*session)->report.bill, own->counting());
+      if (session && (*session)->report.bill) totals.emplace(*(*session)->report.bill, *own);
       for (const Borrower& borrower : found->second)
         lent[i].push_back(of_borrower(borrower, info, session, totals ? &*totals : nullptr));
     }

@@ -2,9 +2,10 @@
 //
 // A repository may be known by its total alone, while one that it was made from, or that was made from it, published its
 // config. Where the total is what the spec gives under that config, nothing contradicts the loan. Where it is not, the
-// spec is not wrong: a fine-tune may have resized its vocabulary, a conversion stores packed words, and the config may
-// not be the repository's.
-// Formats  The lender's own, and all weights plain, since quantisation is what such repositories differ in.
+// spec is not wrong: a fine-tune may have resized its vocabulary, a conversion stores words and scales, and the config
+// may not be the repository's.
+// Ways     The lender's own format; all weights plain; without the parts that are counted apart (a tower, prediction
+//          layers); and, where none of these meets the total, every scheme of specs/quant with its own numbers.
 // Rules    Those of count.h: optional tensors, parts and dtypes as any total decides them.
 #pragma once
 
@@ -21,32 +22,42 @@ namespace archlight::guard {
 struct Loan {
   enum class Fit {
     kNothingRecorded,
-    kEqual,       // in the lender's own format
-    kPlainEqual,  // with no weight quantised
-    kVocabulary,  // but for whole rows of the tables of tokens
+    kEqual,       // in one of the ways
+    kVocabulary,  // but for the head, or for whole rows of the tables of tokens
     kDiffers,
   };
   Fit fit = Fit::kNothingRecorded;
-  base::Int128 ours = 0;           // the spec's total that is nearest to the recorded one
-  int64_t rows = 0;                // kVocabulary: rows that the repository has more, or fewer where negative
-  std::vector<std::string> rules;  // of specs/counting.yaml, where they change what counts
+  base::Int128 ours = 0;  // the spec's total that is nearest to the recorded one
+  std::vector<std::string>
+      schemes;  // kEqual: under which of them, where it is not the lender's format or none
+  std::vector<std::string> without;  // kEqual: parts that are not stored
+  bool no_head = false;              // kVocabulary: the head of the lender's model is not there
+  int64_t rows = 0;  // kVocabulary: rows of one token that are there beyond the lender's, or lacking
 };
 
 // Totals of one lender; made once, asked for each repository that borrows.
 class Lender {
  public:
-  Lender(const analysis::Bill& bill, const spec::Counting& counting);
-  Loan hold(std::optional<base::Int128> recorded) const;
+  Lender(const analysis::Bill& bill, const spec::Library& library);
+  Loan hold(std::optional<base::Int128> recorded);
 
  private:
   struct Way {
     analysis::Storage storage;
-    bool plain = false;
+    std::string scheme;
+    std::vector<std::string> without;
   };
-  const spec::Counting& counting_;
-  std::vector<Way> ways_;
-  base::Int128 row_ = 0,
-               rows_ = 0;  // elements of one token's rows in all tables of tokens; how many there are
+  void add(const analysis::StorageChoice& choice);
+  bool meets(const Way& way, base::Int128 recorded) const;
+  void hold_vocabulary(base::Int128 recorded, Loan& loan) const;
+
+  const analysis::Bill& bill_;
+  const spec::Library& library_;
+  std::vector<std::string> parts_;  // counted apart
+  std::vector<Way> ways_, by_scheme_;
+  bool schemes_made_ = false;
+  base::Int128 rows_ = 0, embedding_row_ = 0,
+               head_row_ = 0;  // of the tables of tokens; elements of a row in each
 };
 
 }  // namespace archlight::guard
