@@ -276,11 +276,12 @@ base::Result<std::vector<std::string>> import_catalogue(const std::string& file,
   if (!text) return text.faults();
   base::Result<std::vector<std::vector<std::string>>> rows = parse_csv(*text, file);
   if (!rows) return rows.faults();
-  const std::vector<std::string> wanted = {
-      "id", "parameter_count", "sha", "gated", "has_safetensors", "license", "base_models"};
+  const std::vector<std::string> wanted = {"id",      "parameter_count", "sha", "gated", "has_safetensors",
+                                           "license", "base_models"};
   if (rows->empty())
-    return file_fault(file, "an empty catalogue",
-                      "a head line with id, parameter_count, sha, gated, has_safetensors, license, base_models");
+    return file_fault(
+        file, "an empty catalogue",
+        "a head line with id, parameter_count, sha, gated, has_safetensors, license, base_models");
   std::vector<size_t> columns;
   for (const std::string& name : wanted) {
     const auto at = std::find(rows->front().begin(), rows->front().end(), name);

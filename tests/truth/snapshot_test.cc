@@ -227,9 +227,11 @@ TEST(Snapshot, Faults) {
   ASSERT_EQ(rows->size(), 2u);
   EXPECT_EQ(rows->front().repo + " " + rows->back().repo, "a/b z/z");
   // One of an earlier form says how to make it anew.
-  home.write("snapshots/catalogue.tsv.zst", base::zstd_compress("# old\nid\n" "a/b\t1\tc\tFalse\tTrue\tmit\n"));
+  home.write("snapshots/catalogue.tsv.zst", base::zstd_compress("# old\nid\n"
+                                                                "a/b\t1\tc\tFalse\tTrue\tmit\n"));
   EXPECT_EQ(home.messages(catalogue_rows(home.path()).faults()),
-            "F/snapshots/catalogue.tsv.zst: the line of 'a/b' has 6 fields; expected 7, separated by tabs; make it again "
+            "F/snapshots/catalogue.tsv.zst: the line of 'a/b' has 6 fields; expected 7, separated by tabs; "
+            "make it again "
             "with 'archlight snapshots add FILE.csv'");
 
   home.write("snapshots/bad--one.json.zst", base::zstd_compress("{\"format\":2}"));

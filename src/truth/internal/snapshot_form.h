@@ -8,7 +8,8 @@ namespace archlight::truth {
 inline constexpr int kSnapshotFormat = 1;
 inline constexpr const char* kSnapshotEnd = ".json.zst";
 inline constexpr const char* kCatalogueFile = "catalogue.tsv.zst";
-inline constexpr const char* kCatalogueHead = "id\tparameter_count\tsha\tgated\thas_safetensors\tlicense\tbase_models";
+inline constexpr const char* kCatalogueHead =
+    "id\tparameter_count\tsha\tgated\thas_safetensors\tlicense\tbase_models";
 inline constexpr size_t kCatalogueFields = 7;
 
 }  // namespace archlight::truth
