@@ -55,7 +55,7 @@ int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err)
       "snapshot.");
   Options options;
   GraphOptions shape;
-  std::string model, quantity, target;
+  std::string model, quantity, target, provenance;
   std::vector<std::string> sources;
   bool latex = false, dot = false, svg = false;
   int status = kUsage;
@@ -171,7 +171,9 @@ int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err)
   CLI::App* add_cmd = snapshots_cmd->add_subcommand("add", "add a folder or catalogue to snapshots/");
   add_cmd->add_option("PATH", sources)->required();
   common(add_cmd, false);
-  add_cmd->callback([&] { status = snapshots_add(sources, options, out, err); });
+  add_cmd->add_option("--provenance", provenance,
+                      "where it comes from, in words that are shown with its facts");
+  add_cmd->callback([&] { status = snapshots_add(sources, provenance, options, out, err); });
 
   try {
     app.parse(argc, argv);

@@ -39,8 +39,9 @@ int guards(const Options& options, std::ostream& out, std::ostream& err);
 // Every mutant of the named specs (all of them when none is), against the snapshots of their models.
 int guards_measure(const std::vector<std::string>& specs, const Options& options, std::ostream& out,
                    std::ostream& err);
-int snapshots_add(const std::vector<std::string>& sources, const Options& options, std::ostream& out,
-                  std::ostream& err);
+// `provenance` says where a config folder or a catalogue comes from; empty: what kind of source it is.
+int snapshots_add(const std::vector<std::string>& sources, const std::string& provenance,
+                  const Options& options, std::ostream& out, std::ostream& err);
 
 // Parses the command line and runs one command.
 int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err);

@@ -1,10 +1,7 @@
-// The listings: models, ops, components, quants, engines, guards; and adding to the snapshots.
+// The listings: ops, components, quants, engines, guards; and adding to the snapshots.
 #include <fmt/format.h>
 
-#include <atomic>
 #include <nlohmann/json.hpp>
-#include <optional>
-#include <thread>
 
 #include "base/file.h"
 #include "base/yaml.h"
@@ -14,104 +11,6 @@
 namespace archlight::cli {
 
 using base::Json;
-
-namespace {
-
-// A model's line in the listing, as JSON, and as text of either table.
-struct Listed {
-  Json row;
-  std::vector<std::string> line, missing;
-  base::Faults faults;  // of the snapshot itself
-};
-
-Listed listed(const std::string& name, const std::string& home, const Options& options,
-              const std::shared_ptr<const spec::Library>& library) {
-  Listed out;
-  base::Result<truth::Truth> truth = truth::open_truth(name, {home, {}, true, false, false});
-  if (!truth) {
-    out.faults = truth.faults();
-    return out;
-  }
-  out.row = {{"snapshot", name}, {"repo", truth->repo}, {"level", truth::level_name(truth->level)}};
-  base::Result<std::shared_ptr<const Session>> session =
-      open_session_on(std::move(*truth), name, options, library);
-  if (!session) {
-    const std::string why = session.faults()[0].wrong;
-    out.row["missing"] = why;
-    out.missing = {name, why};
-    return out;
-  }
-  const guard::Report& report = (*session)->report;
-  out.row["spec"] = (*session)->binding->model->name;
-  out.row["level"] = truth::level_name(report.level);
-  out.row["verdict"] = guard::verdict_name(report.verdict);
-  std::string total, kv, state;
-  if (report.bill) {
-    // An encoder keeps nothing and has no such quantity.
-    const auto put = [&](const char* key, const char* field, std::string& text) {
-      const analysis::Quantity* quantity = report.bill->find(key);
-      const std::optional<expr::Rational> value = quantity ? quantity->value.constant() : std::nullopt;
-      if (!value) return;
-      out.row[field] = json_value(*value);
-      text = text_value(*value);
-    };
-    put("params.total", "parameters", total);
-    put("kv.bytes_per_token", "kv_bytes_per_token", kv);
-    put("kv.fixed_state_bytes", "kv_fixed_state_bytes", state);
-  }
-  std::string why;
-  if (report.verdict != guard::Verdict::kVerified && !report.faults.empty()) why = report.faults[0].wrong;
-  if (!why.empty()) out.row["why"] = why;
-  out.line = {
-      name,
-      (*session)->binding->model->name,
-      std::string(truth::level_name(report.level)) + " " + std::string(guard::verdict_name(report.verdict)),
-      total,
-      kv,
-      state,
-      why.substr(0, 120)};
-  return out;
-}
-
-}  // namespace
-
-int models(const Options& options, std::ostream& out, std::ostream& err) {
-  base::Result<std::string> home = base::home_folder();
-  if (!home) return no_answer(home.faults(), options, out, err);
-  base::Result<std::shared_ptr<const spec::Library>> library = open_library(options);
-  if (!library) return no_answer(library.faults(), options, out, err);
-  base::Result<std::vector<std::string>> names = truth::snapshot_names(*home);
-  if (!names) return no_answer(names.faults(), options, out, err);
-  std::vector<Listed> all(names->size());
-  std::atomic<size_t> next = 0;
-  // Components load when first asked for, so each thread has a library of its own.
-  const auto work = [&](std::shared_ptr<const spec::Library> own) {
-    for (size_t i = next++; i < all.size(); i = next++) all[i] = listed((*names)[i], *home, options, own);
-  };
-  std::vector<std::thread> threads;
-  for (unsigned i = 1; i < std::thread::hardware_concurrency(); ++i)
-    if (base::Result<std::shared_ptr<const spec::Library>> own = open_library(options))
-      threads.emplace_back(work, std::move(*own));
-  work(*library);
-  for (std::thread& thread : threads) thread.join();
-  base::Faults faults;
-  for (const Listed& each : all) base::append(faults, each.faults);
-  if (!faults.empty()) return no_answer(faults, options, out, err);
-  Json rows = Json::array();
-  std::vector<std::vector<std::string>> lines, others;
-  for (Listed& each : all) {
-    rows.push_back(std::move(each.row));
-    (each.missing.empty() ? lines : others)
-        .push_back(each.missing.empty() ? std::move(each.line) : std::move(each.missing));
-  }
-  if (options.json)
-    print_json(out, {{"schema", "archlight.models/1"}, {"models", rows}});
-  else
-    out << table({"model", "spec", "evidence", ">parameters", ">KV B/token", ">state B", ""}, lines) << "\n"
-        << others.size() << " more without a bill:\n"
-        << table({"", ""}, others, "  ");
-  return kVerified;
-}
 
 int ops(const Options& options, std::ostream& out, std::ostream&) {
   Json rows = Json::array();
@@ -260,13 +159,14 @@ int guards(const Options& options, std::ostream& out, std::ostream&) {
   return kVerified;
 }
 
-int snapshots_add(const std::vector<std::string>& sources, const Options& options, std::ostream& out,
-                  std::ostream& err) {
+int snapshots_add(const std::vector<std::string>& sources, const std::string& provenance,
+                  const Options& options, std::ostream& out, std::ostream& err) {
   base::Result<std::string> home = base::home_folder();
   if (!home) return no_answer(home.faults(), options, out, err);
   Json written = Json::array();
   for (const std::string& source : sources) {
-    base::Result<std::vector<std::string>> files = truth::import_snapshot(source, *home + "/snapshots");
+    base::Result<std::vector<std::string>> files =
+        truth::import_snapshot(source, *home + "/snapshots", {"", provenance, {}});
     if (!files) return no_answer(files.faults(), options, out, err);
     for (const std::string& file : *files) {
       written.push_back(file);

@@ -102,9 +102,15 @@ std::string evidence_line(const Session& session) {
   }
   std::string verdict(guard::verdict_name(report.verdict));
   if (report.verdict == guard::Verdict::kVerified) verdict = "verified against " + what;
+  const bool other_total =
+      std::ranges::any_of(report.comparisons, [](const guard::Comparison& row) { return !row.equal(); });
   if (report.verdict == guard::Verdict::kAgrees && report.level == truth::Level::kIndex)
     verdict =
-        "agrees with every tensor's name, and with the total as far as lengths that only files know allow";
+        other_total
+            ? "agrees with every tensor's name and the sizes of the files; not verified, since the "
+              "index's total is not theirs"
+            : "agrees with every tensor's name, and with the total as far as lengths that only files know "
+              "allow";
   else if (report.verdict == guard::Verdict::kAgrees)
     verdict =
         "agrees with " +

@@ -120,6 +120,22 @@ base::Result<Counting> parse_counting(const Yaml& root) {
     inner.finish();
     out.alternatives.push_back(std::move(row));
   }
+  for (const Yaml& item : reader.list("index_writers", "a list of {name, dtype, bits, source}")) {
+    Reader inner(item, "a writer of indexes", faults);
+    WriterRule row;
+    row.name = inner.required_text("name");
+    row.source = inner.required_text("source");
+    const std::string dtype = inner.required_text("dtype"), bits = inner.required_text("bits");
+    inner.finish();
+    if (const std::optional<base::Dtype> known = base::dtype_from_name(dtype))
+      row.dtype = *known;
+    else if (!dtype.empty())
+      faults.push_back(fault_at(item.at, "unknown dtype '" + dtype + "'", "a safetensors dtype"));
+    row.bits = std::atoi(bits.c_str());
+    if (!bits.empty() && (bits.size() > 2 || bits.find_first_not_of("0123456789") != std::string::npos))
+      faults.push_back(fault_at(item.at, "bits is '" + bits + "'", "a number from 0 to 99"));
+    out.index_writers.push_back(std::move(row));
+  }
   reader.finish();
   if (!faults.empty()) return faults;
   return out;

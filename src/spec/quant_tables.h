@@ -19,6 +19,8 @@
 //   name, source, times
 //   tensors    {scalar, main, buffer, tied: true|false, dtype, schemes, names, apart}: all that are stated must hold;
 //              `apart` is the name of a part that is counted apart from the main model
+//   and `index_writers`, rows of {name, dtype, bits, source}: tried one at a time where an index's total of bytes is not
+//   met, since some writers count a dtype's elements otherwise than they are stored
 //   logical    true: a weight counts the elements of the weight rather than of the words that store it
 #pragma once
 
@@ -63,9 +65,17 @@ struct CountList {
   std::vector<CountRule> rules;
 };
 
+// How some writers of an index count elements of a dtype in metadata.total_size.
+struct WriterRule {
+  std::string name, source;
+  base::Dtype dtype = base::Dtype::kBool;
+  int bits = 0;
+};
+
 struct Counting {
   std::vector<CountRule> rules;
   std::vector<CountList> alternatives;
+  std::vector<WriterRule> index_writers;
 };
 
 base::Result<std::vector<MixedForm>> parse_declarations(const base::Yaml& root);

@@ -236,43 +236,93 @@ base::Result<std::vector<SnapshotInfo>> list_snapshots(const std::string& home) 
   return out;
 }
 
-base::Result<std::optional<CatalogueRow>> catalogue_row(const std::string& home, const std::string& repo) {
+namespace {
+
+// The catalogue's text; empty where there is none.
+base::Result<std::string> catalogue_text(const std::string& home, std::string* path) {
   base::Result<std::string> root = home_or_default(home);
   if (!root) return root.faults();
-  const std::string path = *root + "/snapshots/" + kCatalogueFile;
-  if (!base::file_exists(path) || repo.find_first_of("\t\n") != std::string::npos || repo.empty())
-    return std::optional<CatalogueRow>();
-  base::Result<std::string> packed = base::read_file(path, kMaxSnapshotBytes);
+  *path = *root + "/snapshots/" + kCatalogueFile;
+  if (!base::file_exists(*path)) return std::string();
+  base::Result<std::string> packed = base::read_file(*path, kMaxSnapshotBytes);
   if (!packed) return packed.faults();
-  base::Result<std::string> text = base::zstd_decompress(*packed, path, kMaxSnapshotBytes);
-  if (!text) return text.faults();
-  const size_t at = text->find("\n" + repo + "\t");
-  if (at == std::string::npos) return std::optional<CatalogueRow>();
-  std::string_view line = std::string_view(*text).substr(at + 1);
-  line = line.substr(0, line.find('\n'));
-  std::vector<std::string> fields;
+  return base::zstd_decompress(*packed, *path, kMaxSnapshotBytes);
+}
+
+std::vector<std::string> split(std::string_view line, char at) {
+  std::vector<std::string> out;
   for (size_t start = 0; start <= line.size();) {
-    const size_t end = std::min(line.find('\t', start), line.size());
-    fields.emplace_back(line.substr(start, end - start));
+    const size_t end = std::min(line.find(at, start), line.size());
+    out.emplace_back(line.substr(start, end - start));
     start = end + 1;
   }
-  if (fields.size() != 6)
-    return file_fault(path, fmt::format("the line of '{}' has {} fields", repo, fields.size()),
-                      "6, separated by tabs");
+  return out;
+}
+
+base::Result<CatalogueRow> parse_catalogue_line(std::string_view line, const std::string& path) {
+  std::vector<std::string> fields = split(line, '\t');
+  if (fields.size() != kCatalogueFields)
+    return file_fault(path,
+                      fmt::format("the line of '{}' has {} fields", short_name(fields[0]), fields.size()),
+                      fmt::format("{}, separated by tabs", kCatalogueFields),
+                      "make it again with 'archlight snapshots add FILE.csv'");
   CatalogueRow row;
   row.repo = fields[0];
   row.elements = base::parse_int128(fields[1]);
   if (!fields[1].empty() && !row.elements)
-    return file_fault(path, fmt::format("the parameter_count of '{}' is '{}'", repo, short_name(fields[1])),
-                      "a whole number or nothing");
+    return file_fault(
+        path, fmt::format("the parameter_count of '{}' is '{}'", short_name(row.repo), short_name(fields[1])),
+        "a whole number or nothing");
   row.revision = fields[2];
   row.gated = fields[3];
   row.has_safetensors = fields[4] == "True";
   row.licence = fields[5];
-  // The first line says which catalogue it is.
-  const std::string first = text->substr(0, text->find('\n'));
-  row.catalogue = first.rfind("# ", 0) == 0 ? first.substr(2) : "catalogue";
-  return std::optional<CatalogueRow>(std::move(row));
+  for (const std::string& base : split(fields[6], ','))
+    if (const size_t colon = base.find(':'); colon != std::string::npos)
+      row.bases.push_back({base.substr(0, colon), base.substr(colon + 1)});
+  return row;
+}
+
+// The first line says which catalogue it is.
+std::string catalogue_name(const std::string& text) {
+  const std::string first = text.substr(0, text.find('\n'));
+  return first.rfind("# ", 0) == 0 ? first.substr(2) : "catalogue";
+}
+
+}  // namespace
+
+base::Result<std::vector<CatalogueRow>> catalogue_rows(const std::string& home) {
+  std::string path;
+  base::Result<std::string> text = catalogue_text(home, &path);
+  if (!text) return text.faults();
+  std::vector<CatalogueRow> out;
+  const std::string name = catalogue_name(*text);
+  std::string_view rest = *text;
+  for (size_t line = 0; !rest.empty(); ++line) {
+    const size_t end = std::min(rest.find('\n'), rest.size());
+    if (line >= 2 && end > 0) {  // behind its name and its head
+      base::Result<CatalogueRow> row = parse_catalogue_line(rest.substr(0, end), path);
+      if (!row) return row.faults();
+      row->catalogue = name;
+      out.push_back(std::move(*row));
+    }
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return out;
+}
+
+base::Result<std::optional<CatalogueRow>> catalogue_row(const std::string& home, const std::string& repo) {
+  std::string path;
+  if (repo.find_first_of("\t\n") != std::string::npos || repo.empty()) return std::optional<CatalogueRow>();
+  base::Result<std::string> text = catalogue_text(home, &path);
+  if (!text) return text.faults();
+  const size_t at = text->find("\n" + repo + "\t");
+  if (at == std::string::npos) return std::optional<CatalogueRow>();
+  const std::string_view line = std::string_view(*text).substr(at + 1);
+  base::Result<CatalogueRow> row = parse_catalogue_line(line.substr(0, line.find('\n')), path);
+  if (!row) return row.faults();
+  row->catalogue = catalogue_name(*text);
+  return std::optional<CatalogueRow>(std::move(*row));
 }
 
 base::Result<std::optional<base::Int128>> recorded_elements(const std::string& home,

@@ -57,9 +57,16 @@ struct CatalogueRow {
   std::string gated;  // "False", "auto", "manual"
   bool has_safetensors = false;
   std::string licence;
+  // What the repository's card says that it was made from: "finetune", "quantized", "merge" or "adapter", and the id.
+  struct Base {
+    std::string relation, repo;
+  };
+  std::vector<Base> bases;
   std::string catalogue;  // which catalogue, in words
 };
 
+// Every row, by id; none without a catalogue.
+base::Result<std::vector<CatalogueRow>> catalogue_rows(const std::string& home);
 // None when the catalogue has no such repository or is not there.
 base::Result<std::optional<CatalogueRow>> catalogue_row(const std::string& home, const std::string& repo);
 base::Result<std::optional<base::Int128>> recorded_elements(const std::string& home, const std::string& repo);

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/file.h"
 #include "base/json.h"
@@ -255,23 +256,38 @@ base::Result<std::vector<std::vector<std::string>>> parse_csv(const std::string&
   return rows;
 }
 
+// Of the hub's "org/name,finetune:org/name" the entries that say what the relation is, each once.
+std::string relations_of(const std::string& bases) {
+  std::string out;
+  std::set<std::string> seen;
+  for (size_t start = 0; start <= bases.size();) {
+    const size_t end = std::min(bases.find(',', start), bases.size());
+    const std::string entry = bases.substr(start, end - start);
+    if (entry.find(':') != std::string::npos && seen.insert(entry).second)
+      out += (out.empty() ? "" : ",") + entry;
+    start = end + 1;
+  }
+  return out;
+}
+
 base::Result<std::vector<std::string>> import_catalogue(const std::string& file, const std::string& snapshots,
                                                         const ImportOptions& options) {
   base::Result<std::string> text = base::read_file(file);
   if (!text) return text.faults();
   base::Result<std::vector<std::vector<std::string>>> rows = parse_csv(*text, file);
   if (!rows) return rows.faults();
-  const std::vector<std::string> wanted = {"id",    "parameter_count", "sha",
-                                           "gated", "has_safetensors", "license"};
+  const std::vector<std::string> wanted = {"id",      "parameter_count", "sha", "gated", "has_safetensors",
+                                           "license", "base_models"};
   if (rows->empty())
-    return file_fault(file, "an empty catalogue",
-                      "a head line with id, parameter_count, sha, gated, has_safetensors, license");
+    return file_fault(
+        file, "an empty catalogue",
+        "a head line with id, parameter_count, sha, gated, has_safetensors, license, base_models");
   std::vector<size_t> columns;
   for (const std::string& name : wanted) {
     const auto at = std::find(rows->front().begin(), rows->front().end(), name);
     if (at == rows->front().end())
       return file_fault(file, "no column '" + name + "'",
-                        "id, parameter_count, sha, gated, has_safetensors, license");
+                        "id, parameter_count, sha, gated, has_safetensors, license, base_models");
     columns.push_back(static_cast<size_t>(at - rows->front().begin()));
   }
   std::map<std::string, std::string> lines;
@@ -285,6 +301,7 @@ base::Result<std::vector<std::string>> import_catalogue(const std::string& file,
       std::string value = row[column];
       std::replace_if(
           value.begin(), value.end(), [](char c) { return c == '\t' || c == '\n'; }, ' ');
+      if (column == columns.back()) value = relations_of(value);
       line += (line.empty() && column == columns[0] ? "" : "\t") + value;
     }
     const std::string& count = row[columns[1]];

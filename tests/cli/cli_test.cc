@@ -125,6 +125,93 @@ TEST(Status, NotVerifiable) {
   }
 }
 
+// A catalogue of repositories around org/tiny, the only one whose config is here: 664 parameters (command.h), 10 rows of
+// tokens in two tables, so 2 * 8 = 16 elements a row; a key and a value of 4 in BF16 are 16 bytes a token.
+TEST(Models, RepositoriesOfTheCatalogueUnderAConfigOfAnother) {
+  const Folder home("home"), model("org--tiny");
+  std::filesystem::create_directories(home.path() + "/snapshots");
+  std::filesystem::create_directory_symlink(std::string(ARCHLIGHT_SOURCE_DIR) + "/specs",
+                                            home.path() + "/specs");
+  model.write("config.json", kTinyConfig);
+  const std::string catalogue = home.write(
+      "c.csv",
+      "id,parameter_count,sha,gated,has_safetensors,license,base_models\n"
+      "org/tiny,,a,False,True,mit,\"org/root,finetune:org/root\"\n"
+      "org/root,664,a,False,True,mit,\n"
+      "org/same,664,a,False,True,mit,finetune:ORG/Tiny\n"
+      "org/bigger,712,a,False,True,mit,finetune:org/tiny\n"   // 664 + 3 * 16
+      "org/smaller,632,a,False,True,mit,finetune:org/tiny\n"  // 664 - 2 * 16
+      "org/other,1001,a,False,True,mit,finetune:org/tiny\n"   // 664 + 337, no whole row
+      "org/packed,500,a,False,True,mit,quantized:org/same\n"
+      "org/silent,,a,False,True,mit,finetune:org/tiny\n"
+      "org/headless,584,a,False,True,mit,finetune:org/tiny\n"  // 664 - 80
+      "org/scaled,671,a,False,True,mit,finetune:org/tiny\n"  // 664 and one scale for each of 7 linear layers
+      "org/mixed,664,a,False,True,mit,\"merge:org/root,merge:org/alone\"\n"
+      "org/alone,664,a,False,True,mit,\n");
+  setenv("ARCHLIGHT_HOME", home.path().c_str(), 1);
+  EXPECT_EQ(archlight({"snapshots", "add", model.path()}).status, 0);
+  EXPECT_EQ(archlight({"snapshots", "add", catalogue, "--provenance", "a catalogue of a test"}).status, 0);
+  const Json body = json_of(archlight({"models", "--json"}));
+  const std::string text = archlight({"models"}).out;
+  unsetenv("ARCHLIGHT_HOME");
+  EXPECT_EQ(body["catalogue"]["all_repositories"], 12);
+  EXPECT_EQ(body["catalogue"]["own_config_repositories"], 1);
+  EXPECT_EQ(body["catalogue"]["borrowed_config_repositories"], 10);
+  EXPECT_EQ(body["catalogue"]["no_config_repositories"], 1);
+  struct Row {
+    const char* repo;
+    const char* through;
+    const char* evidence;
+    int parameters, kv_bytes;  // 0: not shown
+    const char* why;
+  };
+  const Row rows[] = {
+      {"org/bigger", R"(["finetune of org/tiny"])", "count not verifiable", 0, 16,
+       "records 712 elements, the spec gives 664 under that config: 3 more rows of tokens, as of a resized "
+       "vocabulary"},
+      {"org/headless", R"(["finetune of org/tiny"])", "count not verifiable", 0, 16,
+       "records 584 elements, the spec gives 664 under that config: without its head"},
+      {"org/mixed", R"(["merge of org/root","base of org/tiny"])", "count agrees", 664, 16, ""},
+      {"org/other", R"(["finetune of org/tiny"])", "count not verifiable", 0, 0,
+       "records 1,001 elements, the spec gives 664 under that config: its own config differs and is not "
+       "here"},
+      {"org/packed", R"(["quantized of org/same","finetune of ORG/Tiny"])", "count not verifiable", 664, 16,
+       "records 500 elements, the spec gives 664 under that config: a conversion counts its words and "
+       "scales, and its own config is not here"},
+      {"org/root", R"(["base of org/tiny"])", "count agrees", 664, 16, ""},
+      {"org/same", R"(["finetune of ORG/Tiny"])", "count agrees", 664, 16, ""},
+      {"org/scaled", R"(["finetune of org/tiny"])", "count agrees", 664, 16, ""},
+      {"org/silent", R"(["finetune of org/tiny"])", "config not verifiable", 0, 0,
+       "nothing is recorded of its tensors, and its own config is not here"},
+      {"org/smaller", R"(["finetune of org/tiny"])", "count not verifiable", 0, 16,
+       "records 632 elements, the spec gives 664 under that config: 2 fewer rows of tokens, as of a resized "
+       "vocabulary"},
+  };
+  ASSERT_EQ(body["borrowed"].size(), std::size(rows));
+  for (size_t i = 0; i < std::size(rows); ++i) {
+    const Row& row = rows[i];
+    const Json& shown = body["borrowed"][i];
+    SCOPED_TRACE(row.repo);
+    EXPECT_EQ(shown["repo"], row.repo);
+    EXPECT_EQ(shown["config_of"], "org/tiny");
+    EXPECT_EQ(shown["spec"], "llama");
+    EXPECT_EQ(shown["through"], Json::parse(row.through));
+    EXPECT_EQ(shown["level"].get<std::string>() + " " + shown["verdict"].get<std::string>(), row.evidence);
+    EXPECT_EQ(shown.value("parameters", 0), row.parameters);
+    EXPECT_EQ(shown.value("kv_bytes_per_token", 0), row.kv_bytes);
+    EXPECT_EQ(shown.contains("kv_fixed_state_bytes"), row.kv_bytes > 0);
+    EXPECT_EQ(shown.value("why", ""), row.why);
+    EXPECT_NE(text.find(row.repo), std::string::npos);
+    const Json schemes = shown.value("schemes", Json::array());
+    EXPECT_EQ(std::ranges::count(schemes, Json("fp8_block")), row.repo == std::string("org/scaled"));
+  }
+  EXPECT_EQ(text.find("org/alone"), std::string::npos);
+  EXPECT_NE(
+      text.find("1 of the catalogue's 12 repositories have no config here, of their own or of another.\n"),
+      std::string::npos)
+      << text;
+}
+
 TEST(Status, HelpIsAnAnswer) {
   for (const char* command : {"inspect", "explain", "validate", "graph", "models", "ops", "components",
                               "quants", "engines", "snapshots"}) {

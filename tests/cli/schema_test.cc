@@ -93,8 +93,8 @@ std::string without_unit(const Json& value, const std::string& key, const std::s
   static const std::set<std::string> plain = {"checks", "faults", "open",        "advice", "line",
                                               "column", "nodes",  "first_layer", "value"};
   if (value.is_number()) {
-    for (const char* ending :
-         {"_bytes", "_elements", "_tokens", "_requests", "_bytes_per_token", "_mutants", "_anchors"})
+    for (const char* ending : {"_bytes", "_elements", "_tokens", "_requests", "_bytes_per_token", "_mutants",
+                               "_anchors", "_repositories"})
       if (key.ends_with(ending)) return {};
     return units.contains(key) || plain.contains(key) ? std::string() : path;
   }

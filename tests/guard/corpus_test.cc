@@ -215,7 +215,8 @@ const Described kDescribed[] = {
     {"nvidia--Qwen3.6-35B-A3B-NVFP4", "count", "agrees", 18683860336},
     {"openai--gpt-oss-120b", "count", "agrees", 120412337472},
     {"openai--gpt-oss-20b", "index", "verified", 13761264768},
-    {"openbmb--MiniCPM-Llama3-V-2_5.fp16", "index", "wrong", 34148369344, "17,074,184,672 by the spec"},
+    // The index's total is that of an F32 upstream; the seven files hold half of it, which is what the spec says.
+    {"openbmb--MiniCPM-Llama3-V-2_5.fp16", "index", "agrees", 34148369344},
     {"openbmb--MiniCPM-V-2", "index", "verified", 6869931584},
     {"openbmb--Scicore-Omics", "index", "wrong", 16383087296,
      "tensor 'gene_projector.proj.0.bias' is claimed by no leaf of the spec"},
@@ -230,8 +231,7 @@ const Described kDescribed[] = {
     {"taide--Llama3-TAIDE-LX-8B-Chat", "index", "verified", 17043562496},
     {"tiiuae--falcon-180B-chat", "index", "verified", 359045130240},
     // The writer counted each of 32 masks of 2048*2048 BOOL as an eighth of its 4194304 bytes.
-    {"togethercomputer--RedPajama-INCITE-7B-Base", "index", "wrong", 13731385408,
-     "13,848,825,920 by the spec, 117,440,512 more"},
+    {"togethercomputer--RedPajama-INCITE-7B-Base", "index", "verified", 13731385408},
     {"yanolja--EEVE-Korean-Instruct-10.8B.fp32", "index", "verified", 43219697664},
     {"zai-org--GLM-5", "count", "agrees", 753864139008},
     {"zai-org--GLM-5-FP8", "count", "agrees", 753910024032},
@@ -327,9 +327,12 @@ TEST(Corpus, DescribedSnapshotsReconcileAtTheirLevel) {
     const Comparison& main = report.comparisons[0];
     EXPECT_EQ(main.unit, level == "count" ? "elements" : "bytes");
     EXPECT_EQ(with_commas(main.published), with_commas(row.published));
-    EXPECT_EQ(main.equal(), fine) << with_commas(main.ours);
-    // An index that agrees has tensors whose length only the files know, which no quantity counts.
-    if (std::string_view(row.verdict) == "verified" && level != "count") {
+    // An index whose total is not that of its files leaves names and the files' sizes.
+    const bool refuted = remarks_of(report).find("is not that of these files") != std::string::npos;
+    EXPECT_EQ(main.equal(), fine && !refuted) << with_commas(main.ours);
+    // An index that agrees has tensors whose length only the files know, which no quantity counts; a writer that
+    // counts otherwise than it stores is named.
+    if (std::string_view(row.verdict) == "verified" && level != "count" && main.rules.empty()) {
       EXPECT_EQ(with_commas(*report.bill->find("storage.bytes")->value.integer()),
                 with_commas(row.published));
     }

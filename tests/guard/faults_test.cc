@@ -198,6 +198,48 @@ void expect_each(const Lines& lines, const char* config, const std::vector<Case>
   }
 }
 
+// Masks of BOOL elements, which some writers of an index count as one bit each: 2 layers of 16 elements are 32 bytes in the
+// files and 4 in the total. 4128 + 32 bytes are stored.
+TEST(Faults, ATotalThatItsWriterCountedOtherwise) {
+  const std::string model = kTiny.at("models/tiny.yaml");
+  const std::map<std::string, std::string> masked = {
+      {"models/tiny.yaml",
+       model + "  - { path: layers.*.mask, shape: [16], dtype: BOOL, optional: true, source: made up }\n"},
+      {"counting.yaml",
+       "rules: []\nindex_writers: [{ name: bools are bits, dtype: BOOL, bits: 1, source: made up }]\n"}};
+  const Lines lines = with(plain(), {{"layers.0.mask", "BOOL 16"}, {"layers.1.mask", "BOOL 16"}});
+  const auto verdict = [&](base::Int128 total, const std::map<std::string, std::string>& specs) {
+    const Report report = verify_all(tiny(specs), index(lines, total));
+    return std::string(verdict_name(report.verdict)) + ": " + report.comparisons.at(0).outcome();
+  };
+  EXPECT_EQ(verdict(4160, masked), "verified: equal");
+  EXPECT_EQ(verdict(4132, masked), "verified: equal after rule 'bools are bits'");
+  EXPECT_EQ(verdict(4133, masked), "wrong: differs");
+  std::map<std::string, std::string> without = masked;
+  without.erase("counting.yaml");
+  EXPECT_EQ(verdict(4132, without), "wrong: differs");
+}
+
+// An index whose total its files cannot hold: the 4,128 bytes are 6,000 with headers, and 200,000 are claimed.
+TEST(Faults, ATotalThatIsNotThatOfTheFiles) {
+  truth::Truth stale = index(plain(), 200'000);
+  stale.shards = {{"model.safetensors", 6'000}};
+  const Report report = of(stale);
+  EXPECT_EQ(verdict_name(report.verdict), "agrees");
+  EXPECT_EQ(lines_of(report), "");
+  EXPECT_NE(
+      remarks_of(report).find("metadata.total_size of the index is not that of these files, which hold 6,000 "
+                              "bytes: the spec's 4,128 and 1,872 of headers"),
+      std::string::npos)
+      << remarks_of(report);
+  // Where the spec's bytes do not fit either, nothing is forgiven.
+  stale.shards = {{"model.safetensors", 4'000}};
+  EXPECT_EQ(verdict_name(of(stale).verdict), "wrong");
+  // Nor where sizes of files are not known.
+  stale.shards.clear();
+  EXPECT_EQ(verdict_name(of(stale).verdict), "wrong");
+}
+
 // A declaration that names a scheme and no module. The scheme stores two weights a byte.
 //   nothing converted   400 + 400 + 2 * (8 + 24 + 3 * 2 * 96)     = 2,016 elements, 4,128 bytes
 //   every expert        400 + 400 + 2 * (8 + 24 + 3 * 2 * 96 / 2) = 1,440 elements,

@@ -357,6 +357,10 @@ TEST(SpecErrors, Tables) {
        "specs/counting.yaml:2:5: times is 'many'; expected a number from 0 to 99"},
       {"counting.yaml", "dtype: I32", "dtype: INT",
        "specs/counting.yaml:2:25: unknown dtype 'INT'; expected a safetensors dtype"},
+      {"counting.yaml", "rules:\n", "index_writers: [{ name: n, dtype: INT, bits: 1, source: s }]\nrules:\n",
+       "specs/counting.yaml:1:17: unknown dtype 'INT'; expected a safetensors dtype"},
+      {"counting.yaml", "rules:\n", "index_writers: [{ name: n, dtype: BOOL, bits: x, source: s }]\nrules:\n",
+       "specs/counting.yaml:1:17: bits is 'x'; expected a number from 0 to 99"},
       {"counting.yaml", "scalar: true", "scaler: true",
        "specs/counting.yaml:2:27: unknown key 'scaler' in 'tensors' of a counting rule; expected one of "
        "apart, buffer, "

@@ -112,6 +112,11 @@ TEST(Snapshot, Catalogue) {
   EXPECT_EQ((*row)->revision, "4e20de362430cd3b72f300e6b0f18e50e7166e08");
   EXPECT_EQ((*row)->gated, "manual");
   EXPECT_TRUE((*row)->has_safetensors);
+  EXPECT_TRUE((*row)->bases.empty());
+  const base::Result<std::optional<CatalogueRow>> made = catalogue_row(kHome, "Qwen/Qwen3-4B-FP8");
+  ASSERT_TRUE(made.ok() && *made && (*made)->bases.size() == 1);
+  EXPECT_EQ((*made)->bases[0].relation + " of " + (*made)->bases[0].repo, "quantized of Qwen/Qwen3-4B");
+  EXPECT_EQ(catalogue_rows(kHome)->size(), 4301u);
   EXPECT_EQ(*recorded_elements(kHome, "Qwen/Qwen3-14B"), base::Int128{14768307200});
   EXPECT_FALSE(*recorded_elements(kHome, "Qwen/Qwen3-14"));
   EXPECT_FALSE(*recorded_elements(kHome, ""));
@@ -195,23 +200,39 @@ TEST(Snapshot, Faults) {
             "folder, or a .csv catalogue");
   home.write("c.csv", "id,parameter_count\na/b,1\n");
   EXPECT_EQ(add(home.path() + "/c.csv"),
-            "F/c.csv: no column 'sha'; expected id, parameter_count, sha, gated, has_safetensors, license");
-  const std::string head = "id,parameter_count,sha,gated,has_safetensors,license,tags\n";
+            "F/c.csv: no column 'sha'; expected id, parameter_count, sha, gated, has_safetensors, license, "
+            "base_models");
+  const std::string head = "id,parameter_count,sha,gated,has_safetensors,license,tags,base_models\n";
   home.write("c.csv", head + "a/b,1,c,False,True,mit\n");
-  EXPECT_EQ(add(home.path() + "/c.csv"), "F/c.csv: record 2 has 6 fields; expected 7, as the head line");
-  home.write("c.csv", head + "a/b,many,c,False,True,mit,\n");
+  EXPECT_EQ(add(home.path() + "/c.csv"), "F/c.csv: record 2 has 6 fields; expected 8, as the head line");
+  home.write("c.csv", head + "a/b,many,c,False,True,mit,,\n");
   EXPECT_EQ(add(home.path() + "/c.csv"),
             "F/c.csv: record 2 has the id 'a/b' and the parameter_count 'many'; expected an id, and a whole "
             "number or nothing");
-  home.write("c.csv", head + "a/b,1,c,False,True,mit,\na/b,2,c,False,True,mit,\n");
+  home.write("c.csv", head + "a/b,1,c,False,True,mit,,\na/b,2,c,False,True,mit,,\n");
   EXPECT_EQ(add(home.path() + "/c.csv"), "F/c.csv: the id 'a/b' stands twice; expected each repository once");
-  home.write("c.csv", head + "z/z,,c,manual,False,mit,\na/b,12,\"c,\n\"\"d\",False,True,mit,\"x, y\"\n");
+  home.write("c.csv", head +
+                          "z/z,,c,manual,False,mit,,\na/b,12,\"c,\n\"\"d\",False,True,mit,\"x, y\","
+                          "\"z/z,merge:z/z,y/y,merge:y/y,merge:z/z\"\n");
   EXPECT_EQ(add(home.path() + "/c.csv"), "added");
   const base::Result<std::optional<CatalogueRow>> row = catalogue_row(home.path(), "a/b");
   ASSERT_TRUE(row.ok() && *row);
   EXPECT_EQ((*row)->elements, base::Int128{12});
   EXPECT_EQ((*row)->revision, "c, \"d");
+  ASSERT_EQ((*row)->bases.size(), 2u);
+  EXPECT_EQ((*row)->bases[1].relation + " " + (*row)->bases[1].repo, "merge y/y");
   EXPECT_FALSE((*catalogue_row(home.path(), "z/z"))->elements);
+  const base::Result<std::vector<CatalogueRow>> rows = catalogue_rows(home.path());
+  ASSERT_TRUE(rows.ok());
+  ASSERT_EQ(rows->size(), 2u);
+  EXPECT_EQ(rows->front().repo + " " + rows->back().repo, "a/b z/z");
+  // One of an earlier form says how to make it anew.
+  home.write("snapshots/catalogue.tsv.zst", base::zstd_compress("# old\nid\n"
+                                                                "a/b\t1\tc\tFalse\tTrue\tmit\n"));
+  EXPECT_EQ(home.messages(catalogue_rows(home.path()).faults()),
+            "F/snapshots/catalogue.tsv.zst: the line of 'a/b' has 6 fields; expected 7, separated by tabs; "
+            "make it again "
+            "with 'archlight snapshots add FILE.csv'");
 
   home.write("snapshots/bad--one.json.zst", base::zstd_compress("{\"format\":2}"));
   EXPECT_EQ(home.messages(read_snapshot(snapshots + "/bad--one.json.zst").faults()),
