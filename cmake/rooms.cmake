@@ -95,10 +95,12 @@ function(archlight_tests room)
   add_executable(tests_${room} ${sources})
   target_link_libraries(tests_${room} PRIVATE archlight_tests_options GTest::gtest_main ${ARGN})
   target_precompile_headers(tests_${room} REUSE_FROM archlight_tests_pch)
-  target_compile_definitions(tests_${room} PRIVATE ARCHLIGHT_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
-                                                   ARCHLIGHT_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  # Tests run in the project's folder and name files from there, so that two checkouts compile to the same objects.
+  file(RELATIVE_PATH built ${PROJECT_SOURCE_DIR} ${CMAKE_BINARY_DIR})
+  target_compile_definitions(tests_${room} PRIVATE ARCHLIGHT_SOURCE_DIR="." ARCHLIGHT_BINARY_DIR="${built}")
   if(TARGET archlight_${room})
     target_link_libraries(tests_${room} PRIVATE archlight_${room})
   endif()
-  gtest_discover_tests(tests_${room} TEST_PREFIX ${room}. DISCOVERY_TIMEOUT 60)
+  gtest_discover_tests(tests_${room} TEST_PREFIX ${room}. DISCOVERY_TIMEOUT 60
+                       WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
 endfunction()

@@ -75,7 +75,7 @@ std::vector<std::string> output_of(std::string text) {
   for (size_t at = text.find("./run"); at != std::string::npos; at = text.find("./run", at))
     text.replace(at, 5, "archlight");
   const std::string line =
-      "cd '" + kRoot + "' && PATH='" ARCHLIGHT_BINARY_DIR ":'\"$PATH\" HF_HUB_OFFLINE=1 " +
+      "cd '" + kRoot + "' && PATH=\"$PWD\"'/" ARCHLIGHT_BINARY_DIR ":'\"$PATH\" HF_HUB_OFFLINE=1 " +
       "XDG_CACHE_HOME='" + testing::TempDir() + "archlight_docs' sh -c '" + text + "' 2>&1";
   FILE* pipe = popen(line.c_str(), "r");
   std::string out;
