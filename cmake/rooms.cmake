@@ -18,7 +18,7 @@ if(ARCHLIGHT_FUZZ)
 endif()
 
 find_package(PkgConfig REQUIRED)
-pkg_check_modules(YAMLCPP REQUIRED IMPORTED_TARGET yaml-cpp)
+pkg_check_modules(YAML REQUIRED IMPORTED_TARGET yaml-0.1)
 pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
 pkg_check_modules(HTTPLIB REQUIRED IMPORTED_TARGET cpp-httplib)  # with the macros its library was built with
 find_package(fmt REQUIRED)
@@ -27,7 +27,7 @@ find_package(simdjson REQUIRED)
 find_package(OpenSSL REQUIRED)
 find_package(Threads REQUIRED)
 
-set(ARCHLIGHT_ROOM_base PkgConfig::YAMLCPP PkgConfig::ZSTD fmt::fmt nlohmann_json::nlohmann_json)
+set(ARCHLIGHT_ROOM_base PkgConfig::YAML PkgConfig::ZSTD fmt::fmt nlohmann_json::nlohmann_json)
 set(ARCHLIGHT_ROOM_truth simdjson::simdjson OpenSSL::SSL OpenSSL::Crypto Threads::Threads)
 
 # archlight_room(room depends): src/<room>/**/*.cc but for rooms within it, as archlight_<room>.
