@@ -18,7 +18,7 @@ if(ARCHLIGHT_FUZZ)
 endif()
 
 find_package(PkgConfig REQUIRED)
-pkg_check_modules(YAMLCPP REQUIRED IMPORTED_TARGET yaml-cpp)
+pkg_check_modules(YAML REQUIRED IMPORTED_TARGET yaml-0.1)
 pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
 pkg_check_modules(HTTPLIB REQUIRED IMPORTED_TARGET cpp-httplib)  # with the macros its library was built with
 find_package(fmt REQUIRED)
@@ -28,7 +28,7 @@ find_package(OpenSSL REQUIRED)
 find_package(Threads REQUIRED)
 include(cmake/grammar.cmake)
 
-set(ARCHLIGHT_ROOM_base PkgConfig::YAMLCPP PkgConfig::ZSTD fmt::fmt nlohmann_json::nlohmann_json)
+set(ARCHLIGHT_ROOM_base PkgConfig::YAML PkgConfig::ZSTD fmt::fmt nlohmann_json::nlohmann_json)
 set(ARCHLIGHT_ROOM_truth simdjson::simdjson OpenSSL::SSL OpenSSL::Crypto Threads::Threads PkgConfig::TREE_SITTER
                          python_grammar)
 
@@ -97,10 +97,12 @@ function(archlight_tests room)
   add_executable(tests_${room} ${sources})
   target_link_libraries(tests_${room} PRIVATE archlight_tests_options GTest::gtest_main ${ARGN})
   target_precompile_headers(tests_${room} REUSE_FROM archlight_tests_pch)
-  target_compile_definitions(tests_${room} PRIVATE ARCHLIGHT_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
-                                                   ARCHLIGHT_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  # Tests run in the project's folder and name files from there, so that two checkouts compile to the same objects.
+  file(RELATIVE_PATH built ${PROJECT_SOURCE_DIR} ${CMAKE_BINARY_DIR})
+  target_compile_definitions(tests_${room} PRIVATE ARCHLIGHT_SOURCE_DIR="." ARCHLIGHT_BINARY_DIR="${built}")
   if(TARGET archlight_${room})
     target_link_libraries(tests_${room} PRIVATE archlight_${room})
   endif()
-  gtest_discover_tests(tests_${room} TEST_PREFIX ${room}. DISCOVERY_TIMEOUT 60)
+  gtest_discover_tests(tests_${room} TEST_PREFIX ${room}. DISCOVERY_TIMEOUT 60
+                       WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
 endfunction()

@@ -8,7 +8,7 @@
 # independent tensor records).
 packages=(
   g++ cmake ninja-build ccache pkg-config
-  libyaml-cpp-dev libsimdjson-dev nlohmann-json3-dev libcli11-dev libfmt-dev libcpp-httplib-dev libssl-dev libzstd-dev
+  libyaml-dev libsimdjson-dev nlohmann-json3-dev libcli11-dev libfmt-dev libcpp-httplib-dev libssl-dev libzstd-dev
   libtree-sitter-dev
   libgtest-dev libbenchmark-dev libginac-dev libcln-dev libvalijson-dev
   ca-certificates zstd graphviz python3

@@ -2,7 +2,7 @@
 //
 // Bounds  1 MiB of text per file by default, 200 levels, 200,000 nodes; anchors and aliases are refused, since
 //         an alias has no place of its own and can grow without bound.
-// Errors  At the place, in yaml-cpp's words for syntax; duplicate keys are faults.
+// Errors  At the place, in libyaml's words for syntax; duplicate keys are faults.
 #pragma once
 
 #include <memory>

@@ -30,6 +30,12 @@ TEST(Yaml, ErrorsHaveAPlace) {
   EXPECT_EQ(error_of("a: [1, 2\n").substr(0, 7), "a.yaml:");
   EXPECT_EQ(error_of(""), "a.yaml:1:1: the file is empty; expected a YAML document");
   EXPECT_EQ(error_of("a: &x 1\nb: *x\n").substr(0, 12), "a.yaml:1:4: ");
+  EXPECT_EQ(error_of("a: 1\n\xff: 2\n"),
+            "a.yaml:2:1: not valid YAML: invalid leading UTF-8 octet; expected UTF-8 text");
+  EXPECT_EQ(error_of("a: 1\n---\nb: 2\n"),
+            "a.yaml: a second document behind '---'; expected one document per file; put it into a file of "
+            "its own");
+  EXPECT_EQ(error_of("? [a]\n: b\n"), "a.yaml:1:3: a map or list as a key; expected a name");
   std::string deep;
   for (int i = 0; i < 5000; ++i) deep += '[';
   EXPECT_EQ(error_of(deep).substr(0, 7), "a.yaml:");

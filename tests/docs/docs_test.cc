@@ -26,6 +26,7 @@ namespace archlight {
 namespace {
 
 const std::string kRoot = ARCHLIGHT_SOURCE_DIR;
+const std::string kBuilt = std::filesystem::absolute(ARCHLIGHT_BINARY_DIR);
 
 struct Command {
   std::string place;  // README.md:12
@@ -79,9 +80,9 @@ std::vector<std::string> output_of(std::string text, const std::string& folder =
                                    const std::string& settings = {}) {
   for (size_t at = text.find("./run"); at != std::string::npos; at = text.find("./run", at))
     text.replace(at, 5, "archlight");
-  const std::string line =
-      "cd '" + folder + "' && " + settings + "PATH='" ARCHLIGHT_BINARY_DIR ":'\"$PATH\" HF_HUB_OFFLINE=1 " +
-      "XDG_CACHE_HOME='" + testing::TempDir() + "archlight_docs' sh -c '" + text + "' 2>&1";
+  const std::string line = "cd '" + folder + "' && " + settings + "PATH='" + kBuilt +
+                           ":'\"$PATH\" HF_HUB_OFFLINE=1 " + "XDG_CACHE_HOME='" + testing::TempDir() +
+                           "archlight_docs' sh -c '" + text + "' 2>&1";
   FILE* pipe = popen(line.c_str(), "r");
   std::string out;
   std::array<char, 65536> buffer;

@@ -34,7 +34,9 @@ TEST(SpecErrors, Yaml) {
        "specs/components/library/mlp.yaml:5:32: the key 'op' stands twice in one map; expected each key "
        "once; remove one of the two"},
       {kMlp, "{ op: silu, in: gate, dim: d_ff }", "{ op: silu, in: gate",
-       "specs/components/library/mlp.yaml:6:8: not valid YAML: end of map flow not found"},
+       "specs/components/library/mlp.yaml:6:8: not valid YAML: while parsing a flow mapping, did not find "
+       "expected "
+       "',' or '}'"},
       {kMlp, "in: gate, dim: d_ff", "in: &g gate, dim: d_ff",
        "specs/components/library/mlp.yaml:5:26: an anchor ('&name'); expected a plain value; write values "
        "out: specs name a place for every value"},
