@@ -130,7 +130,7 @@ TEST(Status, NotVerifiable) {
 TEST(Models, RepositoriesOfTheCatalogueUnderAConfigOfAnother) {
   const Folder home("home"), model("org--tiny");
   std::filesystem::create_directories(home.path() + "/snapshots");
-  std::filesystem::create_directory_symlink(std::string(ARCHLIGHT_SOURCE_DIR) + "/specs",
+  std::filesystem::create_directory_symlink(std::filesystem::absolute(ARCHLIGHT_SOURCE_DIR "/specs"),
                                             home.path() + "/specs");
   model.write("config.json", kTinyConfig);
   const std::string catalogue = home.write(

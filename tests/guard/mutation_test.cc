@@ -29,12 +29,14 @@ struct Tested {
 
 #define BLOCK_FP8 R"("quantization_config": {"quant_method": "fp8", "weight_block_size": [128, 128]})"
 
-#define CUT_DSA                                                                                    \
-  R"({"vocab_size": 1000, "hidden_size": 640, "num_hidden_layers": 5, "num_attention_heads": 4, )" \
-  R"("num_key_value_heads": 4, "intermediate_size": 896, "n_routed_experts": 6, )"                 \
-  R"("num_experts_per_tok": 3, "moe_intermediate_size": 384, )"                                    \
-  R"("first_k_dense_replace": 2, "q_lora_rank": 320, "qk_nope_head_dim": 96, )"                    \
-  R"("qk_rope_head_dim": 32, "v_head_dim": 160, "index_n_heads": 3, "index_head_dim": 112, )"      \
+#define CUT_DSA CUT_DSA_OF("5")
+#define CUT_DSA_OF(layers)                                                                    \
+  R"({"vocab_size": 1000, "hidden_size": 640, "num_hidden_layers": )" layers                  \
+  R"(, "num_attention_heads": 4, )"                                                           \
+  R"("num_key_value_heads": 4, "intermediate_size": 896, "n_routed_experts": 6, )"            \
+  R"("num_experts_per_tok": 3, "moe_intermediate_size": 384, )"                               \
+  R"("first_k_dense_replace": 2, "q_lora_rank": 320, "qk_nope_head_dim": 96, )"               \
+  R"("qk_rope_head_dim": 32, "v_head_dim": 160, "index_n_heads": 3, "index_head_dim": 112, )" \
   R"("index_topk": 77)"
 
 #define CUT_FULL R"(, "n_shared_experts": 2)"
@@ -146,16 +148,18 @@ const Tested kSubjects[] = {
       // Which layers share: by a list, by a pattern of letters, and by an interval: full where max(layer - offset + 1, 0)
       // is a multiple of it, of 3 behind layer 1 and of 2 behind layer 2, where no offset is stated.
       {"cut/GLM-5.2-early", "zai-org--GLM-5.2-FP8",
-       CUT_DSA CUT_FULL R"(, "num_hidden_layers": 6, "qk_head_dim": null, "index_topk_freq": null,)"
-                        R"( "indexer_types": ["full", "shared", "shared", "full", "shared", "shared"],)"
-                        R"( "mlp_layer_types": ["dense", "dense", "sparse", "sparse", "sparse", "sparse"]})"},
+       CUT_DSA_OF("6") CUT_FULL
+       R"(, "qk_head_dim": null, "index_topk_freq": null,)"
+       R"( "indexer_types": ["full", "shared", "shared", "full", "shared", "shared"],)"
+       R"( "mlp_layer_types": ["dense", "dense", "sparse", "sparse", "sparse", "sparse"]})"},
       {"cut/GLM-5.2-early", "zai-org--GLM-5.2-FP8",
-       CUT_DSA CUT_FULL
-       R"(, "num_hidden_layers": 6, "qk_head_dim": null, "index_topk_freq": null,)"
+       CUT_DSA_OF("6") CUT_FULL
+       R"(, "qk_head_dim": null, "index_topk_freq": null,)"
        R"( "indexer_types": null, "index_topk_pattern": "FSSFSS", "mlp_layer_types": null})"},
       {"cut/GLM-5.2-early", "zai-org--GLM-5.2-FP8",
-       CUT_DSA CUT_FULL R"(, "num_hidden_layers": 6, "qk_head_dim": null, "index_topk_freq": 3,)"
-                        R"( "index_skip_topk_offset": 1, "indexer_types": null, "mlp_layer_types": null})"},
+       CUT_DSA_OF("6") CUT_FULL
+       R"(, "qk_head_dim": null, "index_topk_freq": 3,)"
+       R"( "index_skip_topk_offset": 1, "indexer_types": null, "mlp_layer_types": null})"},
       {"cut/GLM-5.2", "zai-org--GLM-5.2-FP8",
        CUT_DSA CUT_FULL R"(, "qk_head_dim": null, "index_topk_freq": 2, "index_skip_topk_offset": 2,)"
                         R"( "indexer_types": ["full", "full", "shared", "full", "shared"],)"
