@@ -142,7 +142,8 @@ TEST(Docs, TheStepsOfAddingRunAsTheyStand) {
   const std::string page = "docs/adding.md";
   const std::string folder = testing::TempDir() + "archlight_walk_" + std::to_string(getpid());
   std::filesystem::create_directories(folder);
-  const std::string settings = "ARCHLIGHT_HOME=home PROJECT='" + kRoot + "' ";
+  const std::string settings =
+      "ARCHLIGHT_HOME=home PROJECT='" + std::filesystem::canonical(kRoot).string() + "' ";
   const std::vector<std::string> lines = lines_of(*base::read_file(kRoot + "/" + page));
   size_t commands = 0, files = 0;
   for (size_t i = 0; i < lines.size(); ++i) {
