@@ -104,8 +104,12 @@ std::vector<std::string> heads_missing(const Bill& bill, const analysis::Storage
   };
   for (const Param* param : tied_or_not(bill)) {
     const std::vector<const spec::BoundDim*> dims = deciding(bill, *param);
-    const bool outright = !dims.empty() && std::ranges::all_of(dims, [](const spec::BoundDim* dim) {
-      return dim->origin.starts_with("config.") && dim->boolean && dim->value.num == 0;
+    // Outright: by a key that says of heads whether they are tied.
+    const std::vector<std::string> stating = bill.library->config_keys().stating("tied_head");
+    const bool outright = !dims.empty() && std::ranges::all_of(dims, [&](const spec::BoundDim* dim) {
+      const std::string key = dim->origin.substr(dim->origin.rfind('.') + 1);
+      return dim->origin.starts_with("config.") && dim->boolean && dim->value.num == 0 &&
+             (stating.empty() || std::ranges::find(stating, key) != stating.end());
     });
     if (param->tied || !outright) continue;
     // However it is stored, as scales and packed words too, its names start with its module.

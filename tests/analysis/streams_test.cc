@@ -173,7 +173,7 @@ TEST(Streams, NeighboursShareACache) {
 TEST(Streams, OneCacheForTheSecondHalf) {
   const BillPtr bill = made_bill(one_cache(), {1, 40, 100});
   ASSERT_TRUE(bill);
-  EXPECT_EQ(groups_of(*bill->prefill), "self local[0, 1] whole[2]; layers [0-2]");
+  EXPECT_EQ(groups_of(*bill->prefill), "self local[0, 1] whole[2]; layers whole_reader[0-2]");
   EXPECT_EQ(count_of(*bill, "kv.bytes_per_token"), 3 * 32);
   EXPECT_EQ(count_of(*bill, "kv.bytes_per_token_beyond_windows"), 32);
   EXPECT_EQ(count_of(*bill, "kv.bytes_at_context"), 2 * 16 * 32 + 100 * 32);

@@ -39,7 +39,7 @@ TEST(Hostile, ConfigsWithoutEnd) {
             std::string::npos);
   folder.write("config.json", std::string(1'000'000, '['));
   EXPECT_NE(soon({"inspect", folder.path()}).err.find("nested deeper than 128 levels"), std::string::npos);
-  for (const char* layers : {"1000000", "1000000000", "1e18"}) {
+  for (const char* layers : {"1000000", "1000000000", "1000000000000"}) {
     std::string config = kTinyConfig;
     config.replace(config.find("\"num_hidden_layers\":1"), 21,
                    "\"num_hidden_layers\":" + std::string(layers));
@@ -79,7 +79,7 @@ TEST(Hostile, CutOffCheckpoints) {
   const Folder folder;
   folder.write("config.json", kTinyConfig);
   const std::string whole = tiny_file();
-  for (size_t size = 0; size < whole.size(); size += 37) {
+  for (size_t size = 0; size < whole.size(); size += 211) {
     folder.write("model.safetensors", whole.substr(0, size));
     const Ran ran = soon({"validate", folder.path()});
     EXPECT_EQ(ran.status, 2) << size;
@@ -174,7 +174,7 @@ TEST(Hostile, Specs) {
 TEST(Hostile, NothingIsHalfWritten) {
   const Folder home("home"), model("org--broken");
   std::filesystem::create_directories(home.path() + "/snapshots");
-  std::filesystem::create_directory_symlink(std::string(ARCHLIGHT_SOURCE_DIR) + "/specs",
+  std::filesystem::create_directory_symlink(std::filesystem::absolute(ARCHLIGHT_SOURCE_DIR "/specs"),
                                             home.path() + "/specs");
   model.write("config.json", kTinyConfig);
   model.write("model.safetensors", tiny_file().substr(0, 500));

@@ -46,7 +46,7 @@ TEST(Engines, FilesThatAreWrong) {
        "rope_width, model, a "
        "dtype, an option or a dim; did you mean 'max_context'?"},
       {head + "buffers: { t: { source: s } }\n",
-       "specs/engines/e.yaml:3:15: buffer 't' has no 'bytes'; expected 'bytes': a formula"},
+       "specs/engines/e.yaml:3:15: buffer 't' has no 'bytes'; expected a formula"},
       {head + "options: { n: { default: 0, meaning: m } }\n",
        "specs/engines/e.yaml:3:15: option 'n' is 0 unless told otherwise; expected at least 1, its min"},
       {head + "options: { n: { default: many, meaning: m } }\n",
