@@ -1,0 +1,29 @@
+// Any bytes as a Python source: read or refused with a message and a file's name; what is defined lies in the file's words,
+// and is found by its name.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+
+#include "truth/python.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace archlight;
+  if (size > (1U << 16)) return 0;
+  const base::Result<truth::PythonFile> file =
+      truth::PythonFile::parse(std::string(reinterpret_cast<const char*>(data), size), "fuzz.py");
+  if (!file) {
+    for (const base::Diagnostic& fault : file.faults())
+      if (!fault.message().starts_with("fuzz.py")) std::abort();
+    return 0;
+  }
+  for (const truth::PythonFile::Definition& each : file->definitions()) {
+    if (each.first > each.last || each.line < 1) std::abort();
+    if (each.residuals.least > each.residuals.most) std::abort();
+    if (!file->find(each.name)) std::abort();
+    const std::string last = each.name.substr(each.name.rfind('.') + 1);
+    if (!last.empty() && !file->holds(last, &each)) std::abort();
+  }
+  file->find("A.b.c");
+  file->holds("a = (b");
+  return 0;
+}
