@@ -222,7 +222,8 @@ TEST(SourceGuard, AnAnchorThatTheSourceDoesNotBearOutBlocks) {
       {kAttn, "TinyAttention.forward", "TinyAttention.call",
        "specs/components/library/attn.yaml:23:6: [source] modeling_tiny.py defines no 'TinyAttention.call'; "
        "expected a "
-       "class, a method as Class.method, a function, or a word of what was named before it\n"},
+       "class, a method as Class.method, a function, or a word of what was named before it; did you mean "
+       "'TinyAttention'?\n"},
   };
   for (const auto& [file, from, to, faults] : rows) {
     const Files bent = with(anchored(), file, from, to);
