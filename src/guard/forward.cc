@@ -20,7 +20,7 @@ struct Forward {
   std::string where;
 };
 
-// Those of a component: in the files that its model names where there are any, or else the first that is at hand.
+// Those of a component: in the files that its model names where there are any, or else all that are at hand.
 std::vector<Forward> forwards_of(const spec::Component& component, const Subject& subject) {
   std::set<std::string> home;
   for (const Anchor& anchor : parse_anchors(subject.binding.model->src)) home.insert(anchor.file);
@@ -35,9 +35,7 @@ std::vector<Forward> forwards_of(const spec::Component& component, const Subject
       (home.contains(anchor.file) ? own : other).push_back({held.file, method, held.where});
     }
   }
-  if (!own.empty()) return own;
-  if (!other.empty()) other.resize(1);
-  return other;
+  return own.empty() ? other : own;
 }
 
 // The module of a node, as checkpoints call it; empty where it has none of its own.
@@ -94,28 +92,34 @@ class Forwards {
     }
   }
 
-  // The sums of a block itself and of the parts that it calls by name; what fills its slots adds for itself.
+  // The sums of a block itself, and of parts that it calls by name and that are no modules of their own.
   void residuals(const spec::Component& component, int block, const std::vector<Forward>& forwards) {
+    const auto told = [](const Forward& forward) { return forward.method->residuals.most > 0; };
+    const auto first = std::ranges::find_if(forwards, told);
+    if (first == forwards.end()) return;
     int adds = 0;
     for (const graph::Node& node : tree_.nodes) {
       if (node.op->name != "add") continue;
       int call = node.call;
-      while (call >= 0 && call != block && tree_.calls[call].decl &&
-             tree_.calls[call].decl->target == spec::NodeDecl::Target::kComponent)
-        call = tree_.calls[call].parent;
+      while (call >= 0 && call != block && inlined(tree_.calls[call])) call = tree_.calls[call].parent;
       adds += call == block;
     }
     // One pass of several is enough: a component may describe two that add differently.
     ++out_.checks;
-    const auto fits = [&](const Forward& forward) {
-      const truth::Times& times = forward.method->residuals;
-      return times.least <= adds && adds <= times.most;
-    };
-    if (std::ranges::any_of(forwards, fits)) return;
-    const truth::Times& times = forwards[0].method->residuals;
+    if (std::ranges::any_of(forwards, [&](const Forward& forward) {
+          const truth::Times& times = forward.method->residuals;
+          return told(forward) && times.least <= adds && adds <= times.most;
+        }))
+      return;
     advise(component.src_at,
            fmt::format("a layer '{}' adds {}", tree_.calls[block].path, times_text({adds, adds})),
-           fmt::format("{}, as often as {} adds to a residual", times_text(times), shown(forwards[0])));
+           fmt::format("{}, as often as {} adds to a residual", times_text(first->method->residuals),
+                       shown(*first)));
+  }
+
+  bool inlined(const graph::Call& call) const {
+    return call.decl && call.decl->target == spec::NodeDecl::Target::kComponent && call.parent >= 0 &&
+           call.path == tree_.calls[call.parent].path;
   }
 
   static std::string times_text(truth::Times times) {

@@ -250,6 +250,10 @@ class PythonReader {
     }
     if (kind == "for_statement" || kind == "while_statement") return {0, out.most > 0 ? Times::kMany : 0};
     if (kind == "call") out = add(out, call(node));
+    // x, residual = self.norm(x, residual): the sum is in what is called.
+    if (kind == "assignment" && type(field(node, "left")) == "pattern_list")
+      for (const TSNode target : children_of(field(node, "left")))
+        if (residual_name(target)) out = add(out, {0, Times::kMany});
     if (kind == "augmented_assignment" && text(field(node, "operator")) == "+=" &&
         (residual_name(field(node, "left")) || residual_name(field(node, "right")) ||
          calls_module(field(node, "right"))))
@@ -296,13 +300,7 @@ class PythonReader {
   Times call(TSNode node) {
     const TSNode callee = field(node, "function");
     std::string_view name = text(callee);
-    // self.norm(x), self.layers[i](x), self.attn.forward(x)
-    if (name.starts_with("self.")) {
-      const std::string_view rest = name.substr(5);
-      size_t end = 0;
-      while (end < rest.size() && in_word(rest[end])) ++end;
-      calls_->emplace_back(rest.substr(0, end));
-    }
+    if (const std::string_view module = module_of(name); !module.empty()) calls_->emplace_back(module);
     if (const size_t dot = name.rfind('.'); dot != std::string_view::npos) name = name.substr(dot + 1);
     if (name.find("add") == std::string_view::npos) return {};
     const std::vector<TSNode> arguments = children_of(field(node, "arguments"));
@@ -311,14 +309,33 @@ class PythonReader {
     return residual ? Times{1, 1} : Times{};
   }
 
+  // A residual by its name, scaled or not.
   bool residual_name(TSNode node) const {
     const std::string_view kind = type(node);
+    if (kind == "parenthesized_expression") {
+      const std::vector<TSNode> inner = children_of(node);
+      return inner.size() == 1 && residual_name(inner[0]);
+    }
+    if (kind == "binary_operator" && text(field(node, "operator")) == "*")
+      return residual_name(field(node, "left")) || residual_name(field(node, "right"));
     return (kind == "identifier" || kind == "attribute") &&
            holds_any(text(node), {"resid", "shortcut", "identity"});
   }
 
+  // "norm" of self.norm, self.norm[i] and self.norm.forward; nothing of self.bias.float, which calls no module.
+  static std::string_view module_of(std::string_view callee) {
+    if (!callee.starts_with("self.")) return {};
+    callee.remove_prefix(5);
+    size_t end = 0;
+    while (end < callee.size() && in_word(callee[end])) ++end;
+    const std::string_view behind = callee.substr(end);
+    const bool module =
+        behind.empty() || behind == ".forward" || (behind.starts_with('[') && behind.ends_with(']'));
+    return module ? callee.substr(0, end) : std::string_view();
+  }
+
   bool calls_module(TSNode node) const {
-    return type(node) == "call" && text(field(node, "function")).starts_with("self.");
+    return type(node) == "call" && !module_of(text(field(node, "function"))).empty();
   }
 
   const std::string& shown_as_;

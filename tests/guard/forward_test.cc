@@ -69,6 +69,8 @@ TEST(Forward, AnotherNumberOfResiduals) {
       advice("        x = residual + x\n", ""),
       place +
           "2 times; expected once, as often as TinyBlock.forward (modeling_tiny.py:2) adds to a residual\n");
+  EXPECT_EQ(advice("x = residual + x\n        return x + self.mlp(x)", "return self.mlp(x)"), "")
+      << "nothing to compare";
   EXPECT_EQ(advice("        x = residual + x\n", "        if self.post:\n            x = residual + x\n"),
             "");
   EXPECT_EQ(advice("        x = residual + x\n", "        x = residual + x\n        x = residual + x\n"),

@@ -89,6 +89,12 @@ std::string residuals(const std::string& body) {
          (times.most == Times::kMany ? "many" : std::to_string(times.most));
 }
 
+TEST(Python, AMethodOfAParameterIsNoModule) {
+  const PythonFile file =
+      parsed("def forward(self, x):\n  return self.a(self.b.float() + self.c.forward(x) + self.d.e(x))\n");
+  EXPECT_EQ(file.find("forward")->calls, (std::vector<std::string>{"c", "a"}));
+}
+
 TEST(Python, ResidualSums) {
   const std::vector<std::pair<const char*, const char*>> rows = {
       {"  return x\n", "0-0"},
@@ -97,6 +103,7 @@ TEST(Python, ResidualSums) {
       {"  x = residual + x * self.scale\n", "1-1"},
       {"  x += residual\n", "1-1"},
       {"  x = x + self.mlp(x)\n", "1-1"},
+      {"  x = x + self.bias.float()\n", "0-0"},
       {"  x = x + torch.exp(x)\n", "0-0"},                  // no module of its own
       {"  x = self.a(x) + self.b(x) + residual\n", "2-2"},  // a parallel block adds twice
       {"  x = dropout_add(x, residual, 0.1)\n", "1-1"},
@@ -107,6 +114,9 @@ TEST(Python, ResidualSums) {
        "0-1"},
       {"  x = x + residual if self.a else x\n", "0-1"},
       {"  for m in self.ms:\n    x = x + residual\n", "0-many"},
+      {"  x = residual * self.alpha + x * self.beta\n", "1-1"},
+      {"  x = (residual) + x\n", "1-1"},
+      {"  x, residual = self.norm(x, residual)\n", "0-many"},  // added in what is called
       {"  def inner(y):\n    return y + residual\n  return x\n", "0-0"},
   };
   for (const auto& [body, times] : rows) EXPECT_EQ(residuals(body), times) << body;
