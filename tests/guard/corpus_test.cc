@@ -510,7 +510,8 @@ const Recorded kRecorded[] = {
     {"MiniMaxAI/MiniMax-M3", "nvidia--MiniMax-M3-NVFP4", R"({"quantization_config": null})", 427040140160},
     // One scale byte for 32 inputs of every projection of attention, index and networks: 13,239,705,600.
     {"MiniMaxAI/MiniMax-M3-MXFP8", "nvidia--MiniMax-M3-NVFP4",
-     R"({"quantization_config": {"quant_method": "mxfp8", "ignored_layers": ["lm_head", "vision_tower",
+     R"({"quantization_config": {"quant_method": "mxfp8", "quant_algo": null, "quantized_layers": null,
+         "exclude_modules": null, "ignored_layers": ["lm_head", "vision_tower",
          "multi_modal_projector", "patch_merge_mlp"]}})",
      440279845760},
 };
