@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <set>
 
 #include "base/yaml.h"
 #include "spec/context.h"
@@ -442,6 +444,29 @@ class Maker {
   const Analysis& dec_;
 };
 
+// A profile that is about nothing of this model would give its own numbers under another name.
+std::optional<base::Diagnostic> rewrites_nothing(const Bill& bill, const spec::Precision& precision) {
+  const auto join = [](const std::set<std::string>& names) {
+    std::string out;
+    for (const std::string& name : names) out += (out.empty() ? "" : ", ") + name;
+    return out.empty() ? std::string("none") : out;
+  };
+  std::set<std::string> kept, laid_out;
+  for (const Cache& cache : bill.decode->caches) {
+    kept.insert(cache.kind);
+    if (precision.layout_of(cache.kind)) return std::nullopt;
+  }
+  if (std::ranges::any_of(bill.storage.tensors, &StoredTensor::rewritten)) return std::nullopt;
+  for (const spec::EntryLayout& layout : precision.cache) laid_out.insert(layout.kind);
+  return base::fault_at(
+      {},
+      "precision profile '" + precision.name + "' rewrites nothing of model '" + bill.binding->model->name +
+          "', which keeps cache entries " + join(kept),
+      "a profile of one of these entries, or of weights that it has; this one is of entries " +
+          join(laid_out),
+      "'archlight precisions' lists what each profile is about");
+}
+
 }  // namespace
 
 const Quantity* Bill::find(std::string_view key) const {
@@ -478,7 +503,8 @@ Result<std::shared_ptr<const Bill>> make_bill(std::shared_ptr<const spec::Librar
   if (!decode) return decode.faults();
   bill->prefill = *prefill;
   bill->decode = *decode;
-  Result<Storage> storage = storage_of(*bill->prefill, choice);
+  const spec::Precision* precision = input.precision.get();
+  Result<Storage> storage = storage_of(*bill->prefill, choice, precision);
   if (!storage) return storage.faults();
   bill->storage = std::move(*storage);
   std::shared_ptr<const EngineInUse> engine;
@@ -489,12 +515,14 @@ Result<std::shared_ptr<const Bill>> make_bill(std::shared_ptr<const spec::Librar
     if (!options) return options.faults();
     engine = std::make_shared<const EngineInUse>(EngineInUse{*named, std::move(*options)});
   }
-  Result<Traffic> pre = traffic_of(*bill->prefill, *bill->prefill, bill->storage, engine);
+  Result<Traffic> pre = traffic_of(*bill->prefill, *bill->prefill, bill->storage, engine, precision);
   if (!pre) return pre.faults();
-  Result<Traffic> dec = traffic_of(*bill->decode, *bill->prefill, bill->storage, engine);
+  Result<Traffic> dec = traffic_of(*bill->decode, *bill->prefill, bill->storage, engine, precision);
   if (!dec) return dec.faults();
   bill->prefill_traffic = std::move(*pre);
   bill->decode_traffic = std::move(*dec);
+  if (precision)
+    if (std::optional<base::Diagnostic> fault = rewrites_nothing(*bill, *precision)) return *fault;
   Maker(*bill).run();
   for (const Quantity& quantity : bill->quantities)
     if (quantity.value.is_error())
@@ -511,11 +539,19 @@ std::vector<SymbolValue> bill_symbols(const Bill& bill) {
   std::map<base::Dtype, std::string> widths;
   widths.emplace(bill.storage.plain_dtype, bill.storage.plain_dtype_origin);
   for (const StoredTensor& tensor : bill.storage.tensors)
-    widths.emplace(tensor.dtype, tensor.scheme == "none"
-                                     ? "stored by " + tensor.name
-                                     : "scheme " + tensor.scheme + ", " + bill.storage.declared_origin);
-  for (const Cache& cache : bill.decode->caches)
+    widths.emplace(tensor.dtype,
+                   tensor.scheme == "none"
+                       ? "stored by " + tensor.name
+                       : "scheme " + tensor.scheme + ", " +
+                             (tensor.rewritten ? "precision profile " + bill.input.precision->name
+                                               : bill.storage.declared_origin));
+  for (const Cache& cache : bill.decode->caches) {
     if (cache.dtype) widths.emplace(*cache.dtype, cache.dtype_origin);
+    if (!bill.input.precision) continue;
+    if (const spec::EntryLayout* layout = bill.input.precision->layout_of(cache.kind))
+      for (const spec::EntryPart& part : layout->parts)
+        if (part.dtype) widths.emplace(*part.dtype, "precision profile " + bill.input.precision->name);
+  }
   if (const std::shared_ptr<const EngineInUse>& used = bill.decode_traffic.engine) {
     for (const base::Dtype dtype : engine_dtypes(*used->engine))
       widths.emplace(dtype, "engine " + used->engine->name + ": " + used->engine->source);

@@ -35,6 +35,7 @@ struct BillInput {
   int64_t context = 4096;  // tokens a decode step attends to
   std::string engine;      // of specs/engines, whose way of keeping the cache counts; none: the model's own
   std::map<std::string, int64_t> engine_options;
+  std::shared_ptr<const spec::Precision> precision = nullptr;  // none: the checkpoint's own formats
 };
 
 // One model under one config: both phases, storage, traffic, and the quantities.
@@ -51,6 +52,7 @@ struct Bill {
   const Quantity* find(std::string_view key) const;
 };
 
+// A precision profile that rewrites nothing of the model is a fault.
 // With Dims::kFormulas the dims, batch and lengths stay symbols: B, s_query (prefill), s_ctx (decode).
 base::Result<std::shared_ptr<const Bill>> make_bill(std::shared_ptr<const spec::Library> library,
                                                     std::shared_ptr<const spec::Binding> binding, Dims dims,

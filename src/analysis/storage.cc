@@ -29,12 +29,13 @@ constexpr int64_t kMaxPatterns = 1'000;
 
 class Storer {
  public:
-  Storer(const Analysis& analysis, const StorageChoice& choice)
+  Storer(const Analysis& analysis, const StorageChoice& choice, const spec::Precision* precision)
       : analysis_(analysis),
         tree_(*analysis.tree),
         binding_(*tree_.binding),
         model_(*binding_.model),
-        choice_(choice) {}
+        choice_(choice),
+        precision_(precision) {}
 
   Result<Storage> run() {
     out_.absent = choice_.absent;
@@ -53,6 +54,11 @@ class Storer {
       if (std::ranges::find(roles, role) == roles.end())
         fail(choice.at, "quant_context chooses for role '" + role + "'",
              "default, or a role of specs/roles.yaml", base::did_you_mean(role, roles));
+    if (precision_)
+      for (const auto& [role, choice] : precision_->weights)
+        if (std::ranges::find(roles, role) == roles.end())
+          fail(choice.at, "precision profile '" + precision_->name + "' chooses for role '" + role + "'",
+               "default, or a role of specs/roles.yaml", base::did_you_mean(role, roles));
     plain_dtype();
     for (const auto& [from, to] : model_.quant.schemes)
       for (const std::string& name : {from, to})
@@ -273,7 +279,23 @@ class Storer {
       at = row.at;
     }
     if (choice_.absent.contains(param.apart) || choice_.absent_modules.contains(param.path)) return;
-    const bool by_declaration = gguf_ || method == "declared";
+    const spec::QuantChoice* rewrite =
+        precision_ && is_matrix(param) ? precision_->weights_of(roles) : nullptr;
+    if (rewrite && rewrite->method != "none") {
+      Result<const spec::QuantScheme*> into = tree_.library->quant(rewrite->method, rewrite->at);
+      if (!into) {
+        for (const base::Diagnostic& fault : into.faults()) add(fault);
+        return;
+      }
+      if (!in_scope(**into, param, roles, false)) rewrite = nullptr;
+    }
+    if (rewrite) {
+      method = rewrite->method;
+      said = &rewrite->params;
+      dtypes.clear();
+      at = rewrite->at;
+    }
+    const bool by_declaration = !rewrite && (gguf_ || method == "declared");
     if (!by_declaration && method != "none") {
       Result<const spec::QuantScheme*> stated = tree_.library->quant(method, at);
       if (!stated) {
@@ -309,7 +331,8 @@ class Storer {
       indices.pop_back();
       counts.pop_back();
     }
-    const Placed placed{i, roles, scheme, by_declaration, said, dtypes, indices, counts, stack};
+    const Placed placed{i,      roles,   scheme, by_declaration,     said,
+                        dtypes, indices, counts, rewrite != nullptr, stack};
     if (named.parts.empty()) return add_module(param, named, placed, 1);
     // Some files keep the parts of a joined weight apart, as equal shares of its first axis.
     const auto parts = static_cast<int64_t>(named.parts.size());
@@ -356,6 +379,7 @@ class Storer {
     std::vector<Dtype> dtypes;  // of a plain tensor; none: the plain one
     const std::vector<std::vector<int64_t>>& indices;
     const std::vector<Expr>& counts;
+    bool rewritten = false;  // by the precision profile
     Expr stack;
   };
 
@@ -387,6 +411,7 @@ class Storer {
         return {told_.schemes[0], told_.numbers.get(), nullptr};
       }
       if (!scheme) return {};
+      if (placed.rewritten) return {scheme, nullptr, nullptr};
       const IgnoreList& ignored = ignore_list_of(*scheme, declaration_);
       if (!ignored.empty() && (ignored.hits(path) || ignored.hits(with_indices(param.path, values))))
         return {};
@@ -462,7 +487,10 @@ class Storer {
       add_plain(i, param, named, own, own_counts, stack, dtypes);
       if (by_declaration && is_matrix(param)) add_companions(i, param, named, own, own_counts);
     }
-    for (size_t row = first_row; row < out_.tensors.size(); ++row) out_.tensors[row].parts = parts;
+    for (size_t row = first_row; row < out_.tensors.size(); ++row) {
+      out_.tensors[row].parts = parts;
+      out_.tensors[row].rewritten = placed.rewritten;
+    }
   }
 
   // Scalars that a declared scheme may put beside weights that it leaves plain: an FP8 cache's.
@@ -689,7 +717,9 @@ class Storer {
       if (said)
         for (const auto& [key, text] : *said)
           if (key == row.name || key == row.key) value = std::atoll(text.c_str());
-      std::string origin = value ? "quant_context of the spec" : std::string();
+      std::string origin = !value                          ? std::string()
+                           : format.numbers || !precision_ ? "quant_context of the spec"
+                                                           : "precision profile " + precision_->name;
       if (format.seen)
         for (const auto& [key, number] : format.seen->params)
           if (key == row.name) {
@@ -859,6 +889,7 @@ class Storer {
   const spec::Binding& binding_;
   const spec::Model& model_;
   const StorageChoice& choice_;
+  const spec::Precision* precision_;
   const spec::Adapter* adapter_ = nullptr;
   std::optional<Declaration> declared_;
   DeclaredFormat told_;  // of a checkpoint that declares nothing
@@ -903,8 +934,9 @@ Expr kv_width_of(const Analysis& analysis, Dtype dtype) {
   return width(analysis, dtype, "bytes_kv");
 }
 
-Result<Storage> storage_of(const Analysis& analysis, const StorageChoice& choice) {
-  return Storer(analysis, choice).run();
+Result<Storage> storage_of(const Analysis& analysis, const StorageChoice& choice,
+                           const spec::Precision* precision) {
+  return Storer(analysis, choice, precision).run();
 }
 
 }  // namespace archlight::analysis

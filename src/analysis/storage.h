@@ -68,6 +68,7 @@ struct StoredTensor {
   bool optional = false;  // may be absent; absent unless the choice says present
   bool tied = false;
   bool main = true;            // the weight itself rather than a scale beside it
+  bool rewritten = false;      // by a precision profile, and so not as the checkpoint has it
   int parts = 1;               // main tensors that together are one weight
   expr::Expr weight_elements;  // of the weight that a main tensor stores: packed words hold several
   bool scalar = false;         // 0-d
@@ -118,6 +119,8 @@ struct Storage {
 
 // Tensors of the walk that stores weights (prefill); a decode analysis reads the same through its params'
 // paths.
-base::Result<Storage> storage_of(const Analysis& analysis, const StorageChoice& choice = {});
+// A precision profile's choice for a weight's role goes before the model's where its scheme takes the weight.
+base::Result<Storage> storage_of(const Analysis& analysis, const StorageChoice& choice = {},
+                                 const spec::Precision* precision = nullptr);
 
 }  // namespace archlight::analysis

@@ -90,6 +90,50 @@ Expr cache_width(const Analysis& analysis, const Cache& cache, const Traffic& tr
                            : kv_width_of(analysis, traffic.kv_dtype);
 }
 
+// The entry's last axis.
+Expr width_in(const Analysis& analysis, const Cache& cache) {
+  return analysis.shape[cache.node].back();
+}
+
+const spec::EntryLayout* layout_of(const Cache& cache, const Traffic& traffic) {
+  return traffic.precision ? traffic.precision->layout_of(cache.kind) : nullptr;
+}
+
+Expr elements_of(const Analysis& analysis, const Cache& cache, const spec::EntryPart& part) {
+  if (part.elements.empty()) return cache.per_token;
+  return part.elements.instantiate(*analysis.pool, [&](std::string_view name) -> std::optional<Expr> {
+    if (name == "elements") return cache.per_token;
+    if (name == "width") return width_in(analysis, cache);
+    if (name == "rows") return cache.per_token / width_in(analysis, cache);
+    return analysis.dim(name);
+  });
+}
+
+Expr laid_out(const Analysis& analysis, const Cache& cache, const spec::EntryLayout& layout,
+              const Traffic& traffic) {
+  Expr out = analysis.pool->constant(0);
+  for (const spec::EntryPart& part : layout.parts)
+    out = out + elements_of(analysis, cache, part) *
+                    width_of(analysis, part.dtype.value_or(traffic.activation_dtype));
+  return out;
+}
+
+// What a part has no elements for.
+std::optional<base::Diagnostic> layout_fault(const Analysis& analysis, const Cache& cache,
+                                             const spec::EntryLayout& layout) {
+  for (const spec::EntryPart& part : layout.parts) {
+    const Expr elements = elements_of(analysis, cache, part);
+    const std::optional<expr::Rational> number = elements.constant();
+    if (elements.is_error() || (number && (!number->is_integer() || number->num < 0)))
+      return base::fault_at(part.at,
+                            "'" + part.elements.text() + "' of entry '" + layout.kind +
+                                (elements.is_error() ? "' cannot be evaluated: " + elements.error_text()
+                                                     : "' is " + expr::to_text(elements)),
+                            "a whole number of elements, over elements, rows, width and the model's dims");
+  }
+  return std::nullopt;
+}
+
 const spec::EngineEntry* row_of(const Cache& cache, const Traffic& traffic) {
   return traffic.engine ? traffic.engine->engine->entry(cache.kind, cache.growth) : nullptr;
 }
@@ -98,6 +142,8 @@ Expr by_engine(const Analysis& analysis, const Cache& cache, const EngineInUse& 
                const expr::Formula& formula) {
   return formula.instantiate(*analysis.pool, [&](std::string_view name) -> std::optional<Expr> {
     if (name == "elements") return cache.per_token;
+    if (name == "width") return width_in(analysis, cache);
+    if (name == "rows") return cache.per_token / width_in(analysis, cache);
     if (name == "tokens") return entry_tokens(analysis, cache);
     if (name == "B") return analysis.batch;
     if (name == "s_ctx") return analysis.s_ctx;
@@ -108,6 +154,8 @@ Expr by_engine(const Analysis& analysis, const Cache& cache, const EngineInUse& 
 
 // Of an entry's bytes, the share of one element.
 Expr element_bytes(const Analysis& analysis, const Cache& cache, const Traffic& traffic) {
+  if (const spec::EntryLayout* layout = layout_of(cache, traffic))
+    return laid_out(analysis, cache, *layout, traffic) / cache.per_token;
   const spec::EngineEntry* row = row_of(cache, traffic);
   return row && !row->bytes.empty()
              ? by_engine(analysis, cache, *traffic.engine, row->bytes) / cache.per_token
@@ -117,6 +165,8 @@ Expr element_bytes(const Analysis& analysis, const Cache& cache, const Traffic& 
 }  // namespace
 
 Expr entry_bytes(const Analysis& analysis, const Cache& cache, const Traffic& traffic) {
+  if (const spec::EntryLayout* layout = layout_of(cache, traffic))
+    return laid_out(analysis, cache, *layout, traffic);
   const spec::EngineEntry* row = row_of(cache, traffic);
   return row && !row->bytes.empty() ? by_engine(analysis, cache, *traffic.engine, row->bytes)
                                     : cache.per_token * cache_width(analysis, cache, traffic);
@@ -163,12 +213,17 @@ Dtype kv_dtype(const spec::Binding& binding, const spec::Library& library, Dtype
 }
 
 base::Result<Traffic> traffic_of(const Analysis& analysis, const Analysis& stored, const Storage& storage,
-                                 std::shared_ptr<const EngineInUse> engine) {
+                                 std::shared_ptr<const EngineInUse> engine,
+                                 const spec::Precision* precision) {
   const graph::SpecTree& tree = *analysis.tree;
   expr::ExprPool& pool = *analysis.pool;
   const Expr zero = pool.constant(0);
   Traffic out;
   out.engine = std::move(engine);
+  out.precision = precision;
+  for (const Cache& cache : analysis.caches)
+    if (const spec::EntryLayout* layout = layout_of(cache, out))
+      if (std::optional<base::Diagnostic> fault = layout_fault(analysis, cache, *layout)) return *fault;
   out.activation_dtype = storage.plain_dtype;
   out.kv_dtype = kv_dtype(*tree.binding, *tree.library, storage.plain_dtype, &out.kv_dtype_origin);
   const Expr act_width = width_of(analysis, out.activation_dtype);

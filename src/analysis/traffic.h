@@ -11,6 +11,7 @@
 //         slot a token; its reader's row says how many it reads.
 // Window  A step of s_query tokens reads min(s_ctx, window + s_query - 1) entries of a window-capped cache.
 // Units   Bytes per instance of a node; activations in the plain dtype of the checkpoint.
+// Errors  At a precision profile's part whose elements cannot be evaluated for an entry of this model.
 #pragma once
 
 #include <memory>
@@ -19,6 +20,7 @@
 #include "analysis/storage.h"
 #include "analysis/walk.h"
 #include "spec/engine.h"
+#include "spec/precision.h"
 
 namespace archlight::analysis {
 
@@ -32,7 +34,8 @@ struct Traffic {
   base::Dtype activation_dtype = base::Dtype::kBF16;
   base::Dtype kv_dtype = base::Dtype::kBF16;
   std::string kv_dtype_origin;
-  std::shared_ptr<const EngineInUse> engine;  // none: the cache is kept as the components say
+  std::shared_ptr<const EngineInUse> engine;   // none: the cache is kept as the components say
+  const spec::Precision* precision = nullptr;  // goes before both, where it names an entry's kind
 
   expr::Expr bytes(graph::NodeId node) const;
 };
@@ -40,14 +43,15 @@ struct Traffic {
 // `stored` is the walk that stores weights (prefill) with its storage; `analysis` may be any phase of the
 // same model.
 base::Result<Traffic> traffic_of(const Analysis& analysis, const Analysis& stored, const Storage& storage,
-                                 std::shared_ptr<const EngineInUse> engine = nullptr);
+                                 std::shared_ptr<const EngineInUse> engine = nullptr,
+                                 const spec::Precision* precision = nullptr);
 
 // Tokens of the context that an entry holds: all of it, at most its window, one in its ratio; 1 for a fixed
 // state.
 expr::Expr entry_tokens(const Analysis& analysis, const Cache& cache);
 
-// Bytes that one token adds to an entry in one layer, of a fixed state all of it: by the engine's format, or elements in
-// their own dtype, the model's, or what the cache is kept in.
+// Bytes that one token adds to an entry in one layer, of a fixed state all of it: by the precision profile, by the
+// engine's format, or elements in their own dtype, the model's, or what the cache is kept in.
 expr::Expr entry_bytes(const Analysis& analysis, const Cache& cache, const Traffic& traffic);
 // For how many tokens of the batch the entry has room (states, where it is fixed): the engine's rule, or those that are
 // there.

@@ -91,6 +91,11 @@ int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err)
       "inspect", "the bill: parameters, storage, cache, work of a step, and what it was checked against");
   inspect_cmd->add_option("MODEL", model)->required();
   common(inspect_cmd, true);
+  const auto precision = [&](CLI::App* command) {
+    command->add_option("--precision", options.precision,
+                        "numbers under a precision profile: a what-if, or an engine's layout");
+  };
+  precision(inspect_cmd);
   inspect_cmd->callback([&] { status = inspect(model, options, out, err); });
 
   CLI::App* explain_cmd = app.add_subcommand(
@@ -99,6 +104,7 @@ int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err)
   explain_cmd->add_option("QUANTITY", quantity, "its key; none lists them all");
   explain_cmd->add_flag("--latex", latex, "formulas as LaTeX");
   common(explain_cmd, true);
+  precision(explain_cmd);
   explain_cmd->callback([&] { status = explain(model, quantity, latex, options, out, err); });
 
   CLI::App* validate_cmd =
@@ -154,6 +160,12 @@ int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err)
   common(engines_cmd, false);
   with_specs(engines_cmd);
   engines_cmd->callback([&] { status = engines(options, out, err); });
+
+  CLI::App* precisions_cmd = app.add_subcommand(
+      "precisions", "precision profiles: formats to ask 'what if' about, and engines' layouts");
+  common(precisions_cmd, false);
+  with_specs(precisions_cmd);
+  precisions_cmd->callback([&] { status = precisions(options, out, err); });
 
   CLI::App* guards_cmd = app.add_subcommand("guards", "what holds a spec against what was published");
   common(guards_cmd, false);

@@ -35,6 +35,7 @@ int ops(const Options& options, std::ostream& out, std::ostream& err);
 int components(const Options& options, std::ostream& out, std::ostream& err);
 int quants(const Options& options, std::ostream& out, std::ostream& err);
 int engines(const Options& options, std::ostream& out, std::ostream& err);
+int precisions(const Options& options, std::ostream& out, std::ostream& err);
 int guards(const Options& options, std::ostream& out, std::ostream& err);
 // Every mutant of the named specs (all of them when none is), against the snapshots of their models.
 int guards_measure(const std::vector<std::string>& specs, const Options& options, std::ostream& out,

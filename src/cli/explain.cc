@@ -17,7 +17,7 @@ using expr::Expr;
 int list_keys(const Session& session, const Options& options, std::ostream& out) {
   Json keys = Json::array();
   std::vector<std::vector<std::string>> rows;
-  for (const Quantity& quantity : session.report.bill->quantities) {
+  for (const Quantity& quantity : session.bill->quantities) {
     keys.push_back({{"key", quantity.key}, {"unit", quantity.unit}, {"title", quantity.title}});
     rows.push_back({quantity.key, quantity.unit, quantity.title});
   }
@@ -26,6 +26,20 @@ int list_keys(const Session& session, const Options& options, std::ostream& out)
   else
     out << table({"key", "unit", "what"}, rows);
   return kVerified;
+}
+
+// A cache is never one number: what each token adds, a state that is fixed, and what an allocator reserves.
+constexpr const char* kCacheNumbers[] = {"kv.bytes_per_token", "kv.bytes_per_token_beyond_windows",
+                                         "kv.fixed_state_bytes", "kv.held_bytes"};
+
+// Of a number of the cache, the others; none of any other quantity.
+std::vector<const Quantity*> beside(const Session& session, const std::string& key) {
+  std::vector<const Quantity*> out;
+  if (std::ranges::find(kCacheNumbers, key) == std::end(kCacheNumbers)) return out;
+  for (const char* other : kCacheNumbers)
+    if (const Quantity* quantity = session.bill->find(other); quantity && other != key)
+      out.push_back(quantity);
+  return out;
 }
 
 struct Explained {
@@ -80,6 +94,10 @@ Json json_of(const Session& session, const Explained& found) {
               {"evidence",
                {{"level", truth::level_name(session.report.level)},
                 {"verdict", guard::verdict_name(session.report.verdict)}}}};
+  if (session.bill->input.precision) out["precision"] = session.bill->input.precision->name;
+  for (const Quantity* other : beside(session, quantity.key))
+    out["beside"][other->key] = {{other->unit, json_value(*other->value.constant())},
+                                 {"title", other->title}};
   out["symbols"] = Json::array();
   for (const analysis::SymbolValue& symbol : found.symbols)
     out["symbols"].push_back(
@@ -91,7 +109,11 @@ void print_text(const Session& session, const Explained& found, bool latex, std:
   const Quantity& quantity = *found.quantity;
   const auto shown = [&](Expr e) { return latex ? expr::to_latex(e) : expr::to_text(e); };
   out << shown_name(session) << "  " << quantity.key << ": " << quantity.title << "\n";
-  out << "  evidence  " << evidence_line(session) << "\n\n";
+  out << "  evidence  " << evidence_line(session) << "\n";
+  if (session.bill->input.precision)
+    out << "  precision " << session.bill->input.precision->name << ": "
+        << session.bill->input.precision->label << "\n";
+  out << "\n";
   if (found.terms.size() > 1) {
     out << "  the sum of\n";
     for (const auto& [term, number] : found.terms)
@@ -104,6 +126,16 @@ void print_text(const Session& session, const Explained& found, bool latex, std:
   out << "\n  = " << text_value(found.value) << " "
       << (quantity.unit == "flops_per_byte" ? "FLOP/B" : quantity.unit)
       << (scale.empty() ? "" : "  = " + scale) << "\n";
+  const std::vector<const Quantity*> others = beside(session, quantity.key);
+  if (!others.empty()) {
+    out << "  beside it";
+    for (const Quantity* other : others)
+      out << (other == others.front() ? ": " : ", ") << other->key << " = "
+          << text_value(*other->value.constant());
+    out << (session.bill->find("kv.held_bytes") ? "\n"
+                                                : "; what an allocator reserves is not known: no engine is "
+                                                  "named\n");
+  }
   std::vector<std::vector<std::string>> rows;
   for (const analysis::SymbolValue& symbol : found.symbols) {
     const auto info = session.library->dims().find(symbol.name);
@@ -136,7 +168,7 @@ int explain(const std::string& model, const std::string& key, bool latex, const 
   base::Result<std::shared_ptr<const Session>> opened = open_session(model, options);
   if (!opened) return no_answer(opened.faults(), options, out, err);
   const Session& session = **opened;
-  if (!session.report.bill) return no_bill(session, options, out, err);
+  if (!session.bill) return no_bill(session, options, out, err);
   if (key.empty()) return list_keys(session, options, out);
   base::Result<std::shared_ptr<const analysis::Bill>> symbolic = symbolic_bill(session);
   if (!symbolic) return no_answer(symbolic.faults(), options, out, err);

@@ -26,7 +26,7 @@ std::string join(const std::vector<std::string>& words, const char* with) {
 
 // A section of the bill: quantities whose keys start with a prefix.
 std::string section(const analysis::Bill& bill, const std::string& title,
-                    const std::vector<std::string>& prefixes) {
+                    const std::vector<std::string>& prefixes, const std::string& last_line = {}) {
   std::vector<std::vector<std::string>> rows;
   for (const Quantity& quantity : bill.quantities) {
     if (std::ranges::none_of(prefixes,
@@ -38,7 +38,35 @@ std::string section(const analysis::Bill& bill, const std::string& title,
                     quantity.unit == "flops_per_byte" ? "FLOP/B" : quantity.unit,
                     scale_of(value, quantity.unit), quantity.key});
   }
-  return rows.empty() ? std::string() : title + "\n" + table({"", ">", "", "", ""}, rows, "  ") + "\n";
+  if (rows.empty()) return {};
+  return title + "\n" + table({"", ">", "", "", ""}, rows, "  ") +
+         (last_line.empty() ? "" : "  " + last_line + "\n") + "\n";
+}
+
+// The entry kinds that a profile lays out in this model, and whether it converts weights.
+std::vector<std::string> rewritten_kinds(const analysis::Bill& bill) {
+  std::vector<std::string> out;
+  for (const analysis::Cache& cache : bill.decode->caches)
+    if (bill.input.precision->layout_of(cache.kind) && std::ranges::find(out, cache.kind) == out.end())
+      out.push_back(cache.kind);
+  return out;
+}
+
+std::vector<std::string> rewritten_schemes(const analysis::Bill& bill) {
+  std::vector<std::string> out;
+  for (const analysis::StoredTensor& tensor : bill.storage.tensors)
+    if (tensor.rewritten && std::ranges::find(out, tensor.scheme) == out.end()) out.push_back(tensor.scheme);
+  return out;
+}
+
+std::string rewrites_text(const analysis::Bill& bill) {
+  std::string out;
+  for (const std::string& kind : rewritten_kinds(bill))
+    out += (out.empty() ? "cache entries " : ", ") + kind + " as " +
+           spec::layout_text(*bill.input.precision->layout_of(kind));
+  const std::vector<std::string> schemes = rewritten_schemes(bill);
+  if (!schemes.empty()) out += (out.empty() ? "weights as " : "; weights as ") + join(schemes, ", ");
+  return out;
 }
 
 void print_heads(const Session& session, std::ostream& out) {
@@ -95,8 +123,8 @@ void print_text(const Session& session, std::ostream& out) {
   out << "  evidence  " << evidence_line(session) << "\n";
   out << "  source    " << session.truth.origin
       << (session.truth.revision.empty() ? "" : ", revision " + session.truth.revision) << "\n";
-  if (report.bill) {
-    const analysis::Bill& bill = *report.bill;
+  if (session.bill) {
+    const analysis::Bill& bill = *session.bill;
     std::vector<std::string> stacks;
     const graph::SpecTree& tree = *bill.prefill->tree;
     for (const graph::Group& group : tree.groups) {
@@ -128,7 +156,8 @@ void print_text(const Session& session, std::ostream& out) {
         << bill.storage.plain_dtype_origin << ")";
     std::vector<std::string> schemes;
     for (const analysis::StoredTensor& tensor : bill.storage.tensors)
-      if (tensor.scheme != "none" && std::ranges::find(schemes, tensor.scheme) == schemes.end())
+      if (tensor.scheme != "none" && !tensor.rewritten &&
+          std::ranges::find(schemes, tensor.scheme) == schemes.end())
         schemes.push_back(tensor.scheme);
     if (!schemes.empty())
       out << ", quantised as " << join(schemes, ", ")
@@ -143,6 +172,9 @@ void print_text(const Session& session, std::ostream& out) {
     } else if (bill.decodes()) {
       out << "\n  cache     " << base::dtype_name(bill.decode_traffic.kv_dtype) << " ("
           << bill.decode_traffic.kv_dtype_origin << ")";
+      if (bill.input.precision)
+        out << "\n  precision " << bill.input.precision->name << ": " << bill.input.precision->label
+            << "\n            " << rewrites_text(bill) << "; what it does not name keeps the format above";
     }
     out << "\n\n";
     out << section(bill, "Parameters", {"params.total", "params.active", "params.role.", "params.apart."});
@@ -150,7 +182,10 @@ void print_text(const Session& session, std::ostream& out) {
     out << section(bill, "Storage", {"storage."});
     out << section(
         bill, "Cache of one request",
-        {"kv.bytes_per_token", "kv.entry.", "kv.fixed_state_bytes", "kv.bytes_at_context", "kv.apart."});
+        {"kv.bytes_per_token", "kv.entry.", "kv.fixed_state_bytes", "kv.bytes_at_context", "kv.apart."},
+        bill.decodes() && !bill.find("kv.held_bytes")
+            ? "what an allocator reserves is not known: no engine is named ('archlight engines' lists them)"
+            : "");
     out << section(bill,
                    fmt::format("Cache that the engine reserves: batch {}, context {}", bill.input.batch,
                                base::with_commas(bill.input.context)),
@@ -193,13 +228,12 @@ void print_text(const Session& session, std::ostream& out) {
 }  // namespace
 
 Json inspect_json(const Session& session) {
-  const guard::Report& report = session.report;
   Json out = {{"schema", "archlight.inspect/1"},
               {"model", shown_name(session)},
               {"spec", session.binding->model->name},
               {"evidence", evidence_json(session)}};
-  if (!report.bill) return out;
-  const analysis::Bill& bill = *report.bill;
+  if (!session.bill) return out;
+  const analysis::Bill& bill = *session.bill;
   out["input"] = {{"batch_requests", bill.input.batch},
                   {"prompt_tokens", bill.input.prompt},
                   {"context_tokens", bill.input.context}};
@@ -209,7 +243,7 @@ Json inspect_json(const Session& session) {
       out["input"]["engine_options"].push_back({{"name", option.name}, {"value", option.value}});
   }
   out["heads"] = Json::array();
-  for (const guard::Head& head : guard::heads_of(report, session.truth))
+  for (const guard::Head& head : guard::heads_of(session.report, session.truth))
     out["heads"].push_back({{"node", head.path},
                             {"is", guard::head_kind_name(head.kind)},
                             {"table", head.table},
@@ -229,6 +263,17 @@ Json inspect_json(const Session& session) {
   }
   out["plain_dtype"] = base::dtype_name(bill.storage.plain_dtype);
   out["kv_dtype"] = base::dtype_name(bill.decode_traffic.kv_dtype);
+  if (bill.input.precision) {
+    const spec::Precision& precision = *bill.input.precision;
+    Json entries = Json::object();
+    for (const std::string& kind : rewritten_kinds(bill))
+      entries[kind] = spec::layout_text(*precision.layout_of(kind));
+    out["precision"] = {{"name", precision.name},
+                        {"label", precision.label},
+                        {"source", precision.source},
+                        {"entries", std::move(entries)},
+                        {"weights", rewritten_schemes(bill)}};
+  }
   if (!bill.storage.declared_scheme.empty()) out["declared_scheme"] = bill.storage.declared_scheme;
   Json quantities = Json::object();
   for (const Quantity& quantity : bill.quantities)

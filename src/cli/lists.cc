@@ -1,4 +1,4 @@
-// The listings: ops, components, quants, engines, guards; and adding to the snapshots.
+// The listings: ops, components, quants, precisions, engines, guards; and adding to the snapshots.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -138,6 +138,64 @@ int engines(const Options& options, std::ostream& out, std::ostream& err) {
     print_json(out, {{"schema", "archlight.engines/1"}, {"engines", rows}});
   else
     out << table({"engine", "what", "options"}, lines);
+  return kVerified;
+}
+
+int precisions(const Options& options, std::ostream& out, std::ostream& err) {
+  base::Result<std::shared_ptr<const spec::Library>> library = open_library(options);
+  if (!library) return no_answer(library.faults(), options, out, err);
+  Json rows = Json::array();
+  std::vector<std::vector<std::string>> lines;
+  // One line for each kind of entry and each role, the profile's name and label beside the first.
+  const auto add_lines = [&](const std::string& name, const std::string& label,
+                             const std::vector<std::pair<std::string, std::string>>& said) {
+    for (const auto& [of, text] : said) {
+      const bool first = of == said[0].first && text == said[0].second;
+      lines.push_back({first ? name : "", of, text, first ? label : ""});
+    }
+  };
+  for (const auto& [name, precision] : (*library)->precisions()) {
+    Json cache = Json::object(), weights = Json::object();
+    std::vector<std::pair<std::string, std::string>> said;
+    for (const spec::EntryLayout& layout : precision.cache) {
+      Json parts = Json::array();
+      for (const spec::EntryPart& part : layout.parts)
+        parts.push_back({{"what", part.what},
+                         {"dtype", part.dtype ? base::dtype_name(*part.dtype) : "model dtype"},
+                         {"elements", part.elements.empty() ? "elements" : part.elements.text()}});
+      cache[layout.kind] = std::move(parts);
+      said.emplace_back(layout.kind, spec::layout_text(layout));
+    }
+    for (const auto& [role, choice] : precision.weights) {
+      std::string text = choice.method;
+      for (const auto& [key, value] : choice.params) text += " " + key + "=" + value;
+      weights[role] = text;
+      said.emplace_back("weights: " + role, text);
+    }
+    add_lines(name, precision.label, said);
+    rows.push_back({{"name", name},
+                    {"label", precision.label},
+                    {"source", precision.source},
+                    {"cache", std::move(cache)},
+                    {"weights", std::move(weights)}});
+  }
+  // Engines' layouts are asked for in the same way; their files say how.
+  Json engines = Json::array();
+  for (const auto& [name, engine] : (*library)->engines()) {
+    std::vector<std::pair<std::string, std::string>> said;
+    for (const spec::EngineEntry& entry : engine.entries) {
+      std::string kinds;
+      for (const std::string& kind : entry.kinds) kinds += (kinds.empty() ? "" : ", ") + kind;
+      said.emplace_back(kinds.empty() ? "any entry" : kinds,
+                        entry.bytes.empty() ? "as the checkpoint has it" : entry.bytes.text());
+    }
+    add_lines(name, engine.label, said);
+    engines.push_back({{"name", name}, {"label", engine.label}, {"source", engine.source}});
+  }
+  if (options.json)
+    print_json(out, {{"schema", "archlight.precisions/1"}, {"precisions", rows}, {"engines", engines}});
+  else
+    out << table({"profile", "of", "bytes of one token's entry, or scheme", "what"}, lines);
   return kVerified;
 }
 

@@ -339,7 +339,7 @@ int models(const Options& options, std::ostream& out, std::ostream& err) {
       << base::with_commas(static_cast<base::Int128>(catalogue->size()))
       << " repositories have no config here, of their own or of another.\n"
       << "A cache is three numbers: what each token adds (less past the windows, where there are any), a "
-         "state that is fixed,\nand what an allocator reserves, which a deployment decides.\n";
+         "state that is fixed,\nand what an allocator reserves: archlight inspect MODEL --engine NAME.\n";
   return kVerified;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <set>
+#include <utility>
 
 #include "base/file.h"
 #include "base/int128.h"
@@ -54,8 +55,10 @@ Result<std::shared_ptr<const Session>> open_session_on(truth::Truth truth, const
   auto session = std::make_shared<Session>();
   session->asked = model;
   session->library = std::move(library);
-  const Result<analysis::BillInput> input = input_of(options, *session->library);
+  Result<analysis::BillInput> input = input_of(options, *session->library);
   if (!input) return input.faults();
+  // What is published is held against the checkpoint's own formats.
+  const std::shared_ptr<const spec::Precision> precision = std::exchange(input->precision, nullptr);
   session->truth = std::move(truth);
   for (const auto& source : options.sources) session->truth.sources.push_back(source);
   std::string adapter;
@@ -91,6 +94,14 @@ Result<std::shared_ptr<const Session>> open_session_on(truth::Truth truth, const
   session->report = guard::verify(session->library, session->binding, session->truth, *input,
                                   {options.without.begin(), options.without.end()});
   for (const std::string& notice : session->library->notices()) session->report.remarks.push_back(notice);
+  session->bill = session->report.bill;
+  if (session->bill && precision) {
+    input->precision = precision;
+    Result<std::shared_ptr<const analysis::Bill>> rewritten = analysis::make_bill(
+        session->library, session->binding, analysis::Dims::kNumbers, *input, session->report.choice);
+    if (!rewritten) return rewritten.faults();
+    session->bill = *rewritten;
+  }
   return std::shared_ptr<const Session>(std::move(session));
 }
 
@@ -104,6 +115,21 @@ Result<analysis::BillInput> input_of(const Options& options, const spec::Library
       return base::fault_at({}, "--engine-option is '" + text + "'",
                             "NAME=NUMBER, a whole number up to 1,000,000,000");
     out.engine_options[text.substr(0, equals)] = static_cast<int64_t>(*value);
+  }
+  if (!options.precision.empty()) {
+    // An engine's layout is a profile too, and its file is the one place where it stands.
+    if (library.engines().contains(options.precision)) {
+      if (!out.engine.empty() && out.engine != options.precision)
+        return base::fault_at({},
+                              "precision profile '" + options.precision +
+                                  "' is an engine's layout, and engine '" + out.engine + "' is named too",
+                              "one of the two");
+      out.engine = options.precision;
+    } else {
+      const Result<const spec::Precision*> precision = library.precision(options.precision);
+      if (!precision) return precision.faults();
+      out.precision = std::make_shared<const spec::Precision>(**precision);
+    }
   }
   if (out.engine.empty()) {
     if (!out.engine_options.empty())
@@ -119,7 +145,7 @@ Result<analysis::BillInput> input_of(const Options& options, const spec::Library
 }
 
 Result<std::shared_ptr<const analysis::Bill>> symbolic_bill(const Session& session) {
-  const analysis::BillInput input = session.report.bill ? session.report.bill->input : analysis::BillInput{};
+  const analysis::BillInput input = session.bill ? session.bill->input : analysis::BillInput{};
   return analysis::make_bill(session.library, session.binding, analysis::Dims::kFormulas, input,
                              session.report.choice);
 }

@@ -23,7 +23,8 @@ struct Options {
   bool quiet = false;
   std::string revision;
   analysis::BillInput input;
-  std::vector<std::string> without;                           // guards that are left out
+  std::string precision;             // a profile, or an engine's layout; empty: the checkpoint's own formats
+  std::vector<std::string> without;  // guards that are left out
   std::vector<std::string> engine_options;                    // "ubatch=512", as given
   std::vector<std::string> specs;                             // folders of a user's own, before the project's
   std::vector<std::string> source_folders;                    // of forward sources
@@ -36,6 +37,9 @@ struct Session {
   std::shared_ptr<const spec::Library> library;
   std::shared_ptr<const spec::Binding> binding;
   guard::Report report;
+  // The numbers that are shown: those of the report, or the same under the precision profile asked for. Null where there
+  // are none.
+  std::shared_ptr<const analysis::Bill> bill;
 };
 
 // The project's specs under the folders asked for, and under those of ARCHLIGHT_SPECS (with ':' between them).

@@ -25,7 +25,7 @@ constexpr GrowthName kGrowths[] = {{Growth::kPerToken, "token"},
                                    {Growth::kChunk, "chunk"},
                                    {Growth::kRatio, "ratio"},
                                    {Growth::kFixed, "fixed"}};
-constexpr std::string_view kWords[] = {"elements", "B", "s_ctx", "tokens"};
+constexpr std::string_view kWords[] = {"elements", "rows", "width", "B", "s_ctx", "tokens"};
 constexpr std::string_view kBufferWords[] = {"max_context", "rope_width", "model"};
 constexpr int64_t kMostValue = 1'000'000'000;
 
@@ -150,7 +150,8 @@ Faults check_engine_names(const Engine& engine, const std::vector<std::string>& 
     std::vector<std::string> known(std::begin(kWords), std::end(kWords));
     if (windows_only(entry)) known.emplace_back("window");
     for (const expr::Formula* formula : {&entry.bytes, &entry.held})
-      check(*formula, known, "elements, tokens, s_ctx, B, window in a row of windows and chunks alone");
+      check(*formula, known,
+            "elements, rows, width, tokens, s_ctx, B, window in a row of windows and chunks alone");
   }
   for (const EngineBuffer& buffer : engine.buffers)
     check(buffer.bytes, {std::begin(kBufferWords), std::end(kBufferWords)}, "max_context, rope_width, model");

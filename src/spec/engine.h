@@ -12,7 +12,7 @@
 //   buffers   NAME: {bytes, source}: tables that it makes beside the checkpoint's tensors, over max_context (as the config
 //             states it), rope_width (channels of a head that rotate), model (bytes of the plain dtype) and the names
 //             below but those of entries; left out where a model has no such value
-// Names in formulas: elements (of one token's entry, or of the state), B, s_ctx, tokens (of one request that the entry
+// Names in formulas: elements (of one token's entry, or of the state), width (its last axis), rows (elements / width), B, s_ctx, tokens (of one request that the entry
 //   holds), window (or chunk, in rows of these alone), dtypes (the bytes of one element), options, dims of dims.yaml.
 // Errors  At the row: unknown growth, name or dtype, a value that no option may have.
 #pragma once

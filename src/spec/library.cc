@@ -46,8 +46,8 @@ std::string joined(const Range& names) {
 constexpr const char* kTables[] = {"dims.yaml",        "roles.yaml",        "kv_cache.yaml",
                                    "config_keys.yaml", "declarations.yaml", "counting.yaml",
                                    "gguf.yaml",        "rope_scaling.yaml"};
-constexpr const char* kFolders[] = {"models", "components/library", "components/drafts",
-                                    "quant",  "adapters",           "engines"};
+constexpr const char* kFolders[] = {"models",  "components/library", "components/drafts", "quant", "adapters",
+                                    "engines", "precision"};
 
 Result<Yaml> parse_text(const std::string& shown, const std::string& text) {
   return base::parse_yaml(std::make_shared<base::SourceText>(base::SourceText{shown, text}));
@@ -312,6 +312,12 @@ Result<std::shared_ptr<Library>> Library::read(const std::map<std::string, std::
         base::append(faults, engine.faults());
       else
         library->engines_.own().insert_or_assign(stem(file), std::move(*engine));
+    } else if (file.starts_with("precision/")) {
+      Result<Precision> precision = parse_precision(*root, stem(file));
+      if (!precision)
+        base::append(faults, precision.faults());
+      else
+        library->precisions_.own().insert_or_assign(stem(file), std::move(*precision));
     }
   }
   if (engine_names)
@@ -516,6 +522,15 @@ Result<const Adapter*> Library::adapter(const std::string& name, const base::Spa
   if (it != resolved_->end()) return &it->second;
   return fault_at(at, "unknown adapter '" + name + "'", "one of " + joined(names_of(*adapters_)),
                   base::did_you_mean(name, names_of(*adapters_)));
+}
+
+Result<const Precision*> Library::precision(const std::string& name) const {
+  const auto it = precisions_->find(name);
+  if (it != precisions_->end()) return &it->second;
+  std::vector<std::string> known = names_of(*precisions_);
+  for (const auto& [engine, unused] : *engines_) known.push_back(engine);
+  return fault_at({}, "unknown precision profile '" + name + "'", "a name that 'archlight precisions' lists",
+                  base::did_you_mean(name, known));
 }
 
 std::vector<std::string> Library::component_names() const {

@@ -3,7 +3,7 @@
 // Layout  dims.yaml, roles.yaml, kv_cache.yaml, config_keys.yaml, declarations.yaml, counting.yaml, gguf.yaml,
 //         rope_scaling.yaml,
 //         models/*.yaml, components/library/*.yaml, components/drafts/*.yaml, quant/*.yaml, adapters/*.yaml,
-//         engines/*.yaml.
+//         engines/*.yaml, precision/*.yaml.
 //         A file's stem is its name. Components load when first asked for.
 // Errors  The whole library is refused on the first read that has faults; all of that read's faults are reported.
 #pragma once
@@ -22,6 +22,7 @@
 #include "spec/engine.h"
 #include "spec/gguf.h"
 #include "spec/model.h"
+#include "spec/precision.h"
 #include "spec/quant.h"
 #include "spec/quant_tables.h"
 
@@ -90,6 +91,7 @@ class Library {
   const std::map<std::string, QuantScheme>& quants() const { return *quants_; }
   const std::vector<KvFormat>& kv_formats() const { return *kv_formats_; }
   const std::map<std::string, Engine>& engines() const { return *engines_; }
+  const std::map<std::string, Precision>& precisions() const { return *precisions_; }
   // Empty where the library was made of texts without the table.
   const ConfigKeys& config_keys() const { return *config_keys_; }
   const std::vector<MixedForm>& mixed_forms() const { return *mixed_forms_; }
@@ -106,6 +108,8 @@ class Library {
   base::Result<const QuantScheme*> quant(const std::string& name, const base::Span& at) const;
   base::Result<const Adapter*> adapter(const std::string& name, const base::Span& at) const;
   base::Result<const Engine*> engine(const std::string& name) const;
+  // A fault names the nearest of the profiles and of the engines, whose layouts are asked for in the same way.
+  base::Result<const Precision*> precision(const std::string& name) const;
   // Names of every component file, library and drafts, sorted; and each one loaded.
   std::vector<std::string> component_names() const;
   base::Result<const Component*> any_component(const std::string& name) const;
@@ -131,6 +135,7 @@ class Library {
   Shared<std::map<std::string, QuantScheme>> quants_;
   Shared<std::vector<KvFormat>> kv_formats_;
   Shared<std::map<std::string, Engine>> engines_;
+  Shared<std::map<std::string, Precision>> precisions_;
   Shared<ConfigKeys> config_keys_;
   Shared<std::vector<MixedForm>> mixed_forms_;
   Shared<Counting> counting_;

@@ -240,25 +240,6 @@ StackDecl parse_stack(const Yaml& node, Faults& faults) {
   return out;
 }
 
-QuantChoice parse_choice(const Yaml& node, const std::string& role, Faults& faults) {
-  QuantChoice out;
-  out.at = node.at;
-  if (!node.is_map())
-    faults.push_back(
-        fault_at(node.at, "the choice for role '" + role + "' is " + node.describe(), "{method: NAME}"));
-  for (const base::YamlEntry& entry : node.entries) {
-    const std::string value = internal::read_text(entry.value, "'" + entry.key + "'", faults);
-    if (entry.key == "method")
-      out.method = value;
-    else
-      out.params.emplace_back(entry.key, value);
-  }
-  if (node.is_map() && out.method.empty())
-    faults.push_back(fault_at(node.at, "the choice for role '" + role + "' has no method",
-                              "method: a scheme of specs/quant, none, or declared"));
-  return out;
-}
-
 BufferDecl parse_buffer(const Yaml& item, Faults& faults) {
   Reader inner(item, "a buffer", faults);
   BufferDecl buffer;
@@ -288,7 +269,7 @@ QuantContext parse_quant_context(const Yaml& node, Faults& faults) {
   QuantContext out;
   Reader reader(node, "'quant_context'", faults);
   for (const base::YamlEntry& entry : reader.map("per_role", "a map of roles to {method: NAME}"))
-    out.per_role.emplace_back(entry.key, parse_choice(entry.value, entry.key, faults));
+    out.per_role.emplace_back(entry.key, parse_quant_choice(entry.value, entry.key, faults));
   for (const Yaml& item : reader.list("override", "a list of {nodes, method or dtype}")) {
     Reader inner(item, "a quant override", faults);
     QuantOverride row;
@@ -322,6 +303,25 @@ QuantContext parse_quant_context(const Yaml& node, Faults& faults) {
 }
 
 }  // namespace
+
+QuantChoice parse_quant_choice(const Yaml& node, const std::string& role, Faults& faults) {
+  QuantChoice out;
+  out.at = node.at;
+  if (!node.is_map())
+    faults.push_back(
+        fault_at(node.at, "the choice for role '" + role + "' is " + node.describe(), "{method: NAME}"));
+  for (const base::YamlEntry& entry : node.entries) {
+    const std::string value = internal::read_text(entry.value, "'" + entry.key + "'", faults);
+    if (entry.key == "method")
+      out.method = value;
+    else
+      out.params.emplace_back(entry.key, value);
+  }
+  if (node.is_map() && out.method.empty())
+    faults.push_back(fault_at(node.at, "the choice for role '" + role + "' has no method",
+                              "method: a scheme of specs/quant, none, or declared"));
+  return out;
+}
 
 const std::string* Model::component_of(std::string_view slot) const {
   for (const auto& [filled, component] : components)

@@ -121,6 +121,9 @@ struct QuantChoice {
   base::Span at;
 };
 
+// A role's choice, where roles are given formats: {method: NAME, KEY: VALUE, ...}.
+QuantChoice parse_quant_choice(const base::Yaml& node, const std::string& role, base::Faults& faults);
+
 struct QuantOverride {
   std::vector<std::string> nodes;  // canonical module paths, '*' matches
   std::string method;              // may be empty: only the dtype changes

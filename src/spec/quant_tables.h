@@ -22,6 +22,8 @@
 //   and `index_writers`, rows of {name, dtype, bits, source}: tried one at a time where an index's total of bytes is not
 //   met, since some writers count a dtype's elements otherwise than they are stored
 //   logical    true: a weight counts the elements of the weight rather than of the words that store it
+//   and `index_writers`, rows of {name, dtype, bits, source}: tried one at a time where an index's total of bytes is not
+//   met, since some writers count a dtype's elements otherwise than they are stored
 #pragma once
 
 #include <functional>

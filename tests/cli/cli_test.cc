@@ -58,11 +58,24 @@ TEST(Status, Usage) {
       {{"inspect", kIndexLevel, "--contxt", "1"},
        "unknown option '--contxt'; expected one of --help, --json, --offline, --hub, --quiet, --revision, "
        "--without, "
-       "--batch, --prompt, --context, --engine, --engine-option, --specs; did you mean '--context'?\n"},
+       "--batch, --prompt, --context, --engine, --engine-option, --specs, --precision; did you mean "
+       "'--context'?\n"},
       {{"inspekt", kIndexLevel},
        "unknown command 'inspekt'; expected one of inspect, explain, validate, graph, models, ops, "
        "components, "
-       "quants, engines, guards, snapshots; did you mean 'inspect'?\n"},
+       "quants, engines, precisions, guards, snapshots; did you mean 'inspect'?\n"},
+      {{"inspect", "Qwen--Qwen3-8B", "--precision", "vlm_fp8"},
+       "unknown precision profile 'vlm_fp8'; expected a name that 'archlight precisions' lists; did you mean "
+       "'vllm_fp8'?\n"},
+      {{"inspect", "Qwen--Qwen3-8B", "--precision", "vllm_fp8", "--engine", "llama_cpp"},
+       "precision profile 'vllm_fp8' is an engine's layout, and engine 'llama_cpp' is named too; expected "
+       "one of the "
+       "two\n"},
+      {{"explain", "Qwen--Qwen3-8B", "kv.bytes_per_token", "--precision", "bf16_state"},
+       "precision profile 'bf16_state' rewrites nothing of model 'qwen3', which keeps cache entries key, "
+       "value; "
+       "expected a profile of one of these entries, or of weights that it has; this one is of entries "
+       "recurrent_state; 'archlight precisions' lists what each profile is about\n"},
       {{"snapshots", "ad", "x"}, "unknown command 'ad'; expected one of add; did you mean 'add'?\n"},
       {{}, "A subcommand is required; see 'archlight --help'\n"},
       {{"snapshots"}, "A subcommand is required; see 'archlight snapshots --help'\n"},
@@ -123,6 +136,56 @@ TEST(Status, NotVerifiable) {
         std::string::npos)
         << ran.err;
   }
+}
+
+// Llama 3.1 8B keeps 32 * 8 * 2 * 128 = 65,536 elements a token: 131,072 bytes in BF16, 65,536 in FP8. At 4,100 tokens
+// blocks of 16 are 257 * 16 = 4,112 tokens long. What was checked is the checkpoint, under any profile.
+TEST(Precision, NumbersUnderAProfileAndTheEvidenceOfTheCheckpoint) {
+  const std::string model = "meta-llama--Meta-Llama-3.1-8B";
+  const auto as_json = [](std::vector<std::string> arguments) {
+    arguments.emplace_back("--json");
+    return json_of(archlight(arguments));
+  };
+  const std::vector<std::string> plain = {"inspect", model, "--context", "4100"};
+  const auto with = [&](const std::string& profile) {
+    std::vector<std::string> out = plain;
+    out.insert(out.end(), {"--precision", profile});
+    return out;
+  };
+  const Json own = as_json(plain), what_if = as_json(with("fp8_cache")), engine = as_json(with("vllm_fp8"));
+  EXPECT_EQ(own["quantities"]["kv.bytes_per_token"]["bytes"], 131072);
+  EXPECT_FALSE(own["quantities"].contains("kv.held_bytes"));
+  EXPECT_FALSE(own.contains("precision"));
+  EXPECT_EQ(what_if["quantities"]["kv.bytes_per_token"]["bytes"], 65536);
+  EXPECT_EQ(what_if["precision"]["name"], "fp8_cache");
+  EXPECT_EQ(what_if["precision"]["entries"]["key"], "elements F8_E4M3");
+  EXPECT_EQ(what_if["evidence"], own["evidence"]);
+  EXPECT_EQ(what_if["quantities"]["storage.bytes"], own["quantities"]["storage.bytes"]);
+  // An engine's layout by the same word, and what it reserves: 4112 * 65536.
+  EXPECT_EQ(engine["input"]["engine"], "vllm_fp8");
+  EXPECT_EQ(engine["quantities"]["kv.bytes_per_token"]["bytes"], 65536);
+  EXPECT_EQ(engine["quantities"]["kv.held_bytes"]["bytes"], 269484032);
+  // One number of a cache brings the others along.
+  const Json explained =
+      as_json({"explain", model, "kv.bytes_per_token", "--context", "4100", "--precision", "vllm_fp8"});
+  EXPECT_EQ(explained["bytes"], 65536);
+  EXPECT_EQ(explained["beside"]["kv.fixed_state_bytes"]["bytes"], 0);
+  EXPECT_EQ(explained["beside"]["kv.held_bytes"]["bytes"], 269484032);
+  EXPECT_EQ(explained["beside"].size(), 2u);
+  EXPECT_FALSE(as_json({"explain", model, "params.total"}).contains("beside"));
+  // The text shows all three numbers, or says why one is not known.
+  const std::string text = archlight(plain).out, shown = archlight(with("vllm_fp8")).out;
+  for (const std::string& of : {text, shown})
+    for (const char* key : {"kv.bytes_per_token\n", "kv.fixed_state_bytes\n"})
+      EXPECT_NE(of.find(key), std::string::npos) << key;
+  EXPECT_NE(text.find("what an allocator reserves is not known: no engine is named"), std::string::npos);
+  EXPECT_NE(shown.find("kv.held_bytes\n"), std::string::npos);
+  const std::string of_what_if = archlight(with("fp8_cache")).out;
+  EXPECT_NE(of_what_if.find(
+                "cache entries key as elements F8_E4M3, value as elements F8_E4M3; what it does not name "
+                "keeps the format above"),
+            std::string::npos)
+      << of_what_if;
 }
 
 // A catalogue of repositories around org/tiny, the only one whose config is here: 664 parameters (command.h), 10 rows of
@@ -214,7 +277,7 @@ TEST(Models, RepositoriesOfTheCatalogueUnderAConfigOfAnother) {
 
 TEST(Status, HelpIsAnAnswer) {
   for (const char* command : {"inspect", "explain", "validate", "graph", "models", "ops", "components",
-                              "quants", "engines", "snapshots"}) {
+                              "quants", "engines", "precisions", "snapshots"}) {
     const Ran ran = archlight({command, "--help"});
     EXPECT_EQ(ran.status, 0);
     EXPECT_NE(ran.out.find("--help"), std::string::npos) << command;

@@ -228,10 +228,10 @@ TEST(Docs, TheSpecLanguagesExamplesLoadAndEvaluate) {
       *block += lines[i] + "\n";
     }
   }
-  EXPECT_EQ(files.size(), 4u);
+  EXPECT_EQ(files.size(), 5u);
   std::string& model = files["models/tiny_moe.yaml"];
   const std::string as_shown = model;
-  const auto total = [&]() -> base::Result<expr::Rational> {
+  const auto value = [&](const char* key, const char* precision) -> base::Result<expr::Rational> {
     const auto library = spec::Library::open_with(kRoot + "/specs", files);
     if (!library) return library.faults();
     for (const std::string& name : (*library)->component_names())
@@ -242,11 +242,18 @@ TEST(Docs, TheSpecLanguagesExamplesLoadAndEvaluate) {
     if (!described) return described.faults();
     const auto bound = spec::bind(**described, *json, nullptr);
     if (!bound) return bound.faults();
+    analysis::BillInput input;
+    if (*precision) {
+      const auto profile = (*library)->precision(precision);
+      if (!profile) return profile.faults();
+      input.precision = {*library, *profile};
+    }
     const auto bill = analysis::make_bill(*library, std::make_shared<const spec::Binding>(*bound),
-                                          analysis::Dims::kNumbers, {});
+                                          analysis::Dims::kNumbers, input);
     if (!bill) return bill.faults();
-    return *(*bill)->find("params.total")->value.constant();
+    return *(*bill)->find(key)->value.constant();
   };
+  const auto total = [&] { return value("params.total", ""); };
   const auto told = [](const base::Result<expr::Rational>& result) {
     return result ? expr::to_string(*result) : base::render_all(result.faults());
   };
@@ -254,6 +261,10 @@ TEST(Docs, TheSpecLanguagesExamplesLoadAndEvaluate) {
   // 3*64*128; three of a 64x8 router and 8 experts of 3*64*32
   const int attention = 4 * 64 * 64 + 2 * 64, moe = 64 * 8 + 8 * 3 * 64 * 32;
   EXPECT_EQ(told(total()), std::to_string(2 * 1000 * 64 + 64 + 4 * attention + 3 * 64 * 128 + 3 * moe));
+  // Four layers keep a key of 4 heads * 16 bytes with 4 scales of 2, and a value of 4 * 16 * 2; the experts' weights are
+  // bytes: 3 layers * 8 experts * 3*64*32.
+  EXPECT_EQ(told(value("kv.bytes_per_token", "tiny_int8_keys")), "800");
+  EXPECT_EQ(told(value("storage.dtype.I8_bytes", "tiny_int8_keys")), "147456");
   // With the example's own attention in place, which has no other weights.
   model = "drafts: [windowed_attention]\n" + as_shown;
   const auto replace = [&](const std::string& from, const std::string& to) {

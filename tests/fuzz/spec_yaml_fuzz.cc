@@ -40,6 +40,7 @@ struct Place {
   const char* file;
   const char* model;
   const char* config;
+  const char* precision = "";  // a profile that the bill is made under
 };
 
 // The letters 'a', 'b', ... in this order; any other first byte is taken modulo their number.
@@ -60,6 +61,8 @@ constexpr Place kPlaces[] = {
     {"adapters/gpt_oss.yaml", "gpt_oss", kGptOss},
     {"kv_cache.yaml", "deepseek_v3", kDeepseek},
     {"roles.yaml", "gpt_oss", kGptOss},
+    {"precision/fp4_cache.yaml", "deepseek_v3", kDeepseek, "fp4_cache"},
+    {"precision/w4a16.yaml", "llama", kLlama, "w4a16"},
 };
 
 void require(bool holds, const std::string& property) {
@@ -129,6 +132,11 @@ bool evaluate(const Place& place, const std::string& text) {
   input.batch = 2;
   input.prompt = 48;
   input.context = 96;
+  if (*place.precision) {
+    const base::Result<const spec::Precision*> precision = (*read)->precision(place.precision);
+    require(precision.ok(), "the profile is there");
+    input.precision = {*read, *precision};
+  }
   const auto numbers = analysis::make_bill(*read, binding, analysis::Dims::kNumbers, input);
   const auto formulas = analysis::make_bill(*read, binding, analysis::Dims::kFormulas, input);
   if (!numbers) check(numbers.faults());

@@ -6,7 +6,7 @@
 //   model    a spec of specs/models
 //   config   a config.json written out, or the hub id of a snapshot
 //   quant_config  hf_quant_config.json, written out
-//   bind     phase (prefill or decode), batch, prompt or context, engine and its engine_options, dtype (what activations
+//   bind     phase (prefill or decode), batch, prompt or context, engine and its engine_options, precision (a profile of specs/precision), dtype (what activations
 //   and cache must be
 //   in) scope    {layer: N, stack: its name where several have such a layer, nodes: [names] or under: module path}: part of one layer, all of its ops when
 //   neither is said expect   without scope: a quantity of the bill, as `archlight explain` names them
@@ -164,6 +164,11 @@ class Golden : public ::testing::TestWithParam<std::string> {
       quant = truth->quant_config;
     }
     const std::shared_ptr<const spec::Library> library = own_library();
+    if (!precision_.empty()) {
+      const base::Result<const spec::Precision*> precision = library->precision(precision_);
+      ASSERT_TRUE(precision.ok()) << base::render_all(precision.faults());
+      input_.precision = {library, *precision};
+    }
     const base::Result<const spec::Model*> model = library->model(text(root, "model"));
     ASSERT_TRUE(model.ok()) << base::render_all(model.faults());
     base::Result<spec::Binding> binding = spec::bind(**model, published, quant);
@@ -212,6 +217,7 @@ class Golden : public ::testing::TestWithParam<std::string> {
   }
 
   analysis::BillInput input_;
+  std::string precision_;
   bool decode_ = false;
   BillPtr numbers_, formulas_;
 };
@@ -233,6 +239,7 @@ TEST_P(Golden, Holds) {
   input_.prompt = whole(bind, "prompt", input_.prompt);
   input_.context = whole(bind, "context", input_.context);
   input_.engine = text(bind, "engine");
+  precision_ = text(bind, "precision");
   if (const Yaml* options = bind.find("engine_options"))
     for (const base::YamlEntry& option : options->entries)
       input_.engine_options[option.key] = std::stoll(option.value.text);

@@ -33,11 +33,13 @@ TEST(Engines, FilesThatAreWrong) {
        "specs/engines/e.yaml:3:11: an entry of an engine says neither 'bytes' nor 'held'; expected one of "
        "them"},
       {head + "entries: [{ bytes: F61 * elements, source: s }]\n",
-       "specs/engines/e.yaml:3:20: unknown name 'F61' in engine 'e'; expected elements, tokens, s_ctx, B, "
+       "specs/engines/e.yaml:3:20: unknown name 'F61' in engine 'e'; expected elements, rows, width, tokens, "
+       "s_ctx, B, "
        "window in a "
        "row of windows and chunks alone, a dtype, an option or a dim"},
       {head + "entries: [{ held: window, source: s }]\n",
-       "specs/engines/e.yaml:3:19: unknown name 'window' in engine 'e'; expected elements, tokens, s_ctx, B, "
+       "specs/engines/e.yaml:3:19: unknown name 'window' in engine 'e'; expected elements, rows, width, "
+       "tokens, s_ctx, B, "
        "window in a "
        "row of windows and chunks alone, a dtype, an option or a dim"},
       {head + "buffers: { t: { bytes: max_context * rope_width * model + d_head, source: s } }\n", "ok"},
