@@ -222,8 +222,10 @@ Listed of_borrower(const Borrower& borrower, const truth::SnapshotInfo& lender,
     return out;
   }
   const guard::Report& report = (*session)->report;
-  const guard::Loan loan = totals->hold(borrower.row->elements);
+  guard::Loan loan = totals->hold(borrower.row->elements);
   using Fit = guard::Loan::Fit;
+  // What a conversion has more may as well be its scales.
+  if (loan.fit == Fit::kVocabulary && loan.rows > 0 && converted(borrower)) loan.fit = Fit::kDiffers;
   std::string why = reason(loan, borrower);
   // A spec that its own lender's facts contradict agrees with nothing.
   if (why.empty() && report.verdict == guard::Verdict::kWrong)

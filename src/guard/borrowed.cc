@@ -12,6 +12,8 @@ using base::Int128;
 namespace {
 
 constexpr size_t kMostParts = 4;
+// A vocabulary is resized by a few rows; what differs by more may be anything that is as wide.
+constexpr Int128 kLeastRows = 16, kMostOfRows = 16;  // so many, or one in so many
 
 Int128 whole(const expr::Expr& value) {
   return value.integer().value_or(0);
@@ -79,7 +81,8 @@ void Lender::hold_vocabulary(Int128 recorded, Loan& loan) const {
       const Int128 ours = no_head ? total - head_row_ * rows_ : total;
       const Int128 row = no_head ? embedding_row_ : embedding_row_ + head_row_;
       const Int128 more = recorded - ours;
-      if (more % row != 0 || magnitude(more / row) >= rows_ || (fewest && magnitude(more / row) >= *fewest))
+      const Int128 few = std::min(rows_ - 1, std::max(kLeastRows, rows_ / kMostOfRows));
+      if (more % row != 0 || magnitude(more / row) > few || (fewest && magnitude(more / row) >= *fewest))
         continue;
       fewest = magnitude(more / row);
       loan.fit = Loan::Fit::kVocabulary;
