@@ -172,10 +172,14 @@ int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err)
   CLI::App* measure_cmd = guards_cmd->add_subcommand(
       "measure", "every spec with one thing wrong: which guard says so, and what none can see");
   measure_cmd->add_option("SPEC", sources, "names of model specs; all of them when none is given");
+  std::string made;
+  measure_cmd->add_option("--with", made,
+                          "a folder of made-up checkpoints, one a folder, to hold specs against too");
   measure_cmd->add_flag("--quiet", options.quiet, "no progress on stderr");
   common(measure_cmd, false);
   guards_cmd->callback([&] {
-    status = measure_cmd->parsed() ? guards_measure(sources, options, out, err) : guards(options, out, err);
+    status =
+        measure_cmd->parsed() ? guards_measure(sources, made, options, out, err) : guards(options, out, err);
   });
 
   CLI::App* snapshots_cmd = app.add_subcommand("snapshots", "published facts that travel with the project");

@@ -37,9 +37,10 @@ int quants(const Options& options, std::ostream& out, std::ostream& err);
 int engines(const Options& options, std::ostream& out, std::ostream& err);
 int precisions(const Options& options, std::ostream& out, std::ostream& err);
 int guards(const Options& options, std::ostream& out, std::ostream& err);
-// Every mutant of the named specs (all of them when none is), against the snapshots of their models.
-int guards_measure(const std::vector<std::string>& specs, const Options& options, std::ostream& out,
-                   std::ostream& err);
+// Every mutant of the named specs (all of them when none is), against the snapshots of their models, and against the
+// made-up checkpoints in the folders of `made`, where it is not empty.
+int guards_measure(const std::vector<std::string>& specs, const std::string& made, const Options& options,
+                   std::ostream& out, std::ostream& err);
 // `provenance` says where a config folder or a catalogue comes from; empty: what kind of source it is.
 int snapshots_add(const std::vector<std::string>& sources, const std::string& provenance,
                   const Options& options, std::ostream& out, std::ostream& err);

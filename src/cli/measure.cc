@@ -19,7 +19,8 @@ using base::Json;
 
 base::Result<std::vector<guard::MeasuredModel>> subjects_of(const spec::Library& library,
                                                             const std::string& home,
-                                                            const std::vector<std::string>& only) {
+                                                            const std::vector<std::string>& only,
+                                                            const std::string& made) {
   base::Result<std::vector<truth::SnapshotInfo>> snapshots = truth::list_snapshots(home);
   if (!snapshots) return snapshots.faults();
   std::vector<guard::MeasuredModel> out;
@@ -37,6 +38,20 @@ base::Result<std::vector<guard::MeasuredModel>> subjects_of(const spec::Library&
     if (!model) continue;
     const auto subject = std::ranges::find(out, (*model)->name, &guard::MeasuredModel::model);
     if (subject != out.end()) subject->evidence.push_back({info.name, std::move(*truth)});
+  }
+  if (made.empty()) return out;
+  base::Result<std::vector<std::string>> folders = base::list_folders(made);
+  if (!folders) return folders.faults();
+  for (const std::string& folder : *folders) {
+    truth::OpenOptions open;
+    open.offline = true;
+    base::Result<truth::Truth> truth = truth::open_truth(made + "/" + folder, open);
+    if (!truth) return truth.faults();
+    if (!truth->config) continue;
+    base::Result<const spec::Model*> model = library.model_for(*truth->config);
+    if (!model) return model.faults();
+    const auto subject = std::ranges::find(out, (*model)->name, &guard::MeasuredModel::model);
+    if (subject != out.end()) subject->evidence.push_back({folder, std::move(*truth), true});
   }
   return out;
 }
@@ -73,14 +88,16 @@ std::string text_of(const guard::Measured& measured) {
                     fmt::format("{:.2f} %", percent(share.caught, share.made))});
   out += "\n" + table({"kind of slip", ">change a number", ">survive", ">caught"}, rows);
   rows.clear();
-  for (const auto& [level, share] : std::map(measured.levels.rbegin(), measured.levels.rend())) {
+  for (const char* level : {"header", "index", "count", "config", "none"}) {
+    const auto share = measured.levels.find(level);
     const auto specs = measured.best.find(level);
-    rows.push_back({std::string(truth::level_name(level)),
-                    std::to_string(specs == measured.best.end() ? 0 : specs->second.size()),
-                    base::with_commas(share.made), base::with_commas(share.made - share.caught),
-                    fmt::format("{:.2f} %", percent(share.caught, share.made))});
+    if (share == measured.levels.end()) continue;
+    rows.push_back({level, std::to_string(specs == measured.best.end() ? 0 : specs->second.size()),
+                    base::with_commas(share->second.made),
+                    base::with_commas(share->second.made - share->second.caught),
+                    fmt::format("{:.2f} %", percent(share->second.caught, share->second.made))});
   }
-  out += "\n" + table({"strongest evidence", ">specs", ">change a number", ">survive", ">caught"}, rows);
+  out += "\n" + table({"published at most", ">specs", ">change a number", ">survive", ">caught"}, rows);
   rows.clear();
   for (const guard::Survivor& survivor : measured.survivors)
     rows.push_back({survivor.file, survivor.what, survivor.changes, survivor.before, survivor.after,
@@ -116,7 +133,7 @@ Json json_of(const guard::Measured& measured) {
         {{"kind", kind}, {"number_changing_mutants", share.made}, {"caught_mutants", share.caught}});
   for (const auto& [level, share] : measured.levels) {
     const auto specs = measured.best.find(level);
-    levels.push_back({{"level", truth::level_name(level)},
+    levels.push_back({{"level", level},
                       {"specs", specs == measured.best.end() ? std::vector<std::string>() : specs->second},
                       {"number_changing_mutants", share.made},
                       {"caught_mutants", share.caught}});
@@ -145,13 +162,13 @@ Json json_of(const guard::Measured& measured) {
 
 }  // namespace
 
-int guards_measure(const std::vector<std::string>& specs, const Options& options, std::ostream& out,
-                   std::ostream& err) {
+int guards_measure(const std::vector<std::string>& specs, const std::string& made, const Options& options,
+                   std::ostream& out, std::ostream& err) {
   base::Result<std::string> home = base::home_folder();
   if (!home) return no_answer(home.faults(), options, out, err);
   base::Result<std::shared_ptr<const spec::Library>> library = open_library();
   if (!library) return no_answer(library.faults(), options, out, err);
-  base::Result<std::vector<guard::MeasuredModel>> subjects = subjects_of(**library, *home, specs);
+  base::Result<std::vector<guard::MeasuredModel>> subjects = subjects_of(**library, *home, specs, made);
   if (!subjects) return no_answer(subjects.faults(), options, out, err);
   guard::MeasureOptions how;
   how.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));

@@ -552,7 +552,14 @@ class Builder {
              "a node of its graph", base::did_you_mean(entry.node, known));
         continue;
       }
-      tree_.nodes[settle(it->second).node].cache = &entry;
+      const NodeId kept = settle(it->second).node;
+      if (tree_.nodes[kept].call < 0)  // a node that is left out hands its input on
+        fail(entry.at,
+             "the cache keeps '" + entry.node + "', which is left out here: what it hands on is '" +
+                 tree_.nodes[kept].name + "', which no component computes",
+             "a node that the component computes");
+      else
+        tree_.nodes[kept].cache = &entry;
     }
     if (walked.outputs.size() != 1 && (walked.outputs.empty() || walked.role != "block")) {
       fail(walked.at,

@@ -51,6 +51,11 @@ struct Outcome {
   Survivor first;
 };
 
+// Of a level plus one; 0 is none.
+std::string level_text(int published) {
+  return published == 0 ? "none" : std::string(truth::level_name(static_cast<Level>(published - 1)));
+}
+
 std::string key_of(const base::Diagnostic& fault) {
   return fault.guard + '\n' + fault.wrong + '\n' + fault.expected;
 }
@@ -241,6 +246,9 @@ class Measurer {
           rest_[file].push_back(i);
         }
         users_[file].insert(cases_[i].subject);
+        if (!cases_[i].evidence->made)
+          published_[file] =
+              std::max(published_[file], static_cast<int>(cases_[i].evidence->truth.level) + 1);
       }
     for (const MeasuredModel& subject : subjects_)
       if (subject.evidence.empty()) first_["models/" + subject.model + ".yaml"];
@@ -337,8 +345,8 @@ class Measurer {
         continue;
       }
       Share& kind = out.kinds[mutant.kind()];
-      const std::vector<size_t>& cases = *jobs_[job].first;
-      Share& level = out.levels[cases.empty() ? Level::kConfig : cases_[cases[0]].evidence->truth.level];
+      const auto published = published_.find(mutant.file);
+      Share& level = out.levels[level_text(published == published_.end() ? 0 : published->second)];
       ++kind.made, ++level.made;
       if (outcome.refused) {
         ++out.refused;
@@ -372,9 +380,8 @@ class Measurer {
         out.without_evidence.push_back(subject.model);
         continue;
       }
-      const auto strongest = std::ranges::max_element(
-          subject.evidence, {}, [](const Evidence& evidence) { return evidence.truth.level; });
-      out.best[strongest->truth.level].push_back(subject.model);
+      const auto published = published_.find("models/" + subject.model + ".yaml");
+      out.best[level_text(published == published_.end() ? 0 : published->second)].push_back(subject.model);
     }
     return out;
   }
@@ -386,6 +393,7 @@ class Measurer {
   std::vector<Case> cases_;
   std::map<std::string, std::set<std::string>> shown_;       // by file, features of the chosen cases
   std::map<std::string, std::vector<size_t>> first_, rest_;  // by file, cases: see the header
+  std::map<std::string, int> published_;                     // by file, the strongest level plus one; 0: none
   std::map<std::string, std::set<size_t>> users_;            // by file, subjects
   std::vector<Mutant> mutants_;
   std::vector<Job> jobs_;

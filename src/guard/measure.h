@@ -2,7 +2,7 @@
 //
 // Mutants  All of mutants.h, of each model, of the components that its layers call and of the quantisation schemes that
 //          its checkpoints use. Nothing is drawn at random: two runs give the same table.
-// Evidence Of each file, the snapshots that exercise it: the strongest level first and of it the smallest, each taken
+// Evidence Snapshots of what was published, and checkpoints made up in that form where the caller has some. Of each file, the snapshots that exercise it: the strongest level first and of it the smallest, each taken
 //          that shows something of the file that those before do not (a node that is built, a key that is read or is not, two
 //          dims that differ). What none of these catches is held against one snapshot more of each model that uses the file.
 // Counts   Only faults of blocking guards count as caught; a survivor that an advising guard speaks of says so. A mutant
@@ -30,6 +30,7 @@ inline const analysis::BillInput kMeasuredInput{.batch = 2, .prompt = 12288, .co
 struct Evidence {
   std::string name;  // of the snapshot
   truth::Truth truth;
+  bool made = false;  // made up, in the form of a published checkpoint
 };
 
 struct MeasuredModel {
@@ -63,10 +64,11 @@ struct Measured {
     std::map<std::string, int64_t> alone_by_kind;  // kind of mutant
   };
   std::map<std::string, Row> guards;
-  std::map<std::string, Share> kinds;                     // by kind of mutant
-  std::map<truth::Level, Share> levels;                   // by the strongest evidence that the file has
-  std::map<truth::Level, std::vector<std::string>> best;  // specs by the strongest evidence that they have
-  std::vector<std::string> without_evidence;              // specs that no snapshot speaks for
+  std::map<std::string, Share> kinds;  // by kind of mutant
+  // By the strongest level of what was published of a model that uses the file; "none" where nothing was.
+  std::map<std::string, Share> levels;
+  std::map<std::string, std::vector<std::string>> best;  // specs, by the same of their own models
+  std::vector<std::string> without_evidence;             // specs that no snapshot speaks for
 
   int64_t number_changing() const;
   int64_t caught_without(const std::string& guard) const;

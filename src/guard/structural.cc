@@ -84,8 +84,17 @@ class Structural {
     Stated out;
     out.value = spec::config_value(model_, config_, key, &out.key);
     out.row = row;
-    if (!out.value || ignored(out.key) || ignored(key)) return std::nullopt;
+    if (!out.value || ignored(out.key) || ignored(key) || (row && meaningless(*row))) return std::nullopt;
     return out;
+  }
+
+  // Does another key make this one mean nothing?
+  bool meaningless(const spec::ConfigKey& row) const {
+    return std::ranges::any_of(row.unless, [&](const auto& pair) {
+      const Json* other = spec::config_value(model_, config_, pair.first);
+      return other &&
+             (pair.second == "*" ? !spec::is_off(*other, nullptr) : spec::plain_text(*other) == pair.second);
+    });
   }
 
   // Every key that states the fact, in the order of the table; those of rope also where configs group them.

@@ -49,9 +49,9 @@ TEST(Measure, CountsAddUp) {
   EXPECT_EQ(made, all.number_changing());
   EXPECT_EQ(caught, all.refused + all.caught);
   ASSERT_EQ(all.levels.size(), 1u) << "every file of the one model meets its index";
-  EXPECT_EQ(all.levels.at(truth::Level::kIndex).made, made);
-  EXPECT_EQ(all.levels.at(truth::Level::kIndex).caught, caught);
-  EXPECT_EQ(all.best.at(truth::Level::kIndex), std::vector<std::string>{"mixtral"});
+  EXPECT_EQ(all.levels.at("index").made, made);
+  EXPECT_EQ(all.levels.at("index").caught, caught);
+  EXPECT_EQ(all.best.at("index"), std::vector<std::string>{"mixtral"});
   for (const auto& [guard, row] : all.guards) {
     EXPECT_LE(row.alone, row.fires) << guard;
     EXPECT_EQ(all.caught_without(guard), caught - row.alone) << guard;

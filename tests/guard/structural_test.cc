@@ -22,7 +22,7 @@ Files stating() {
   - { keys: [num_experts], is: rope, fact: experts, off: ["1"], meaning: experts }
   - { keys: [rotary_dim], is: rope, fact: rotary_width, meaning: "rotated part" }
   - { keys: [partial_rotary_factor], is: rope, fact: rotary_fraction, meaning: "rotated share" }
-  - { keys: [rope_theta], is: rope, fact: rope_base, meaning: base }
+  - { keys: [rope_theta], is: rope, fact: rope_base, unless: { positions: none }, meaning: base }
   - { keys: [no_rope_layers], is: rope, fact: rope_layers, values: { "1": rope, "0": none }, meaning: "0 without" }
   - { keys: [use_nope], is: rope, fact: no_rope, meaning: "no rope" }
   - { keys: [is_causal], is: rope, fact: causal, meaning: mask }
@@ -136,6 +136,20 @@ TEST(Structural, ARopeTurnsThePartThatTheConfigSays) {
 }
 
 // Half of each head joined from a rotated and an unrotated part, which neither config nor a source says.
+TEST(Structural, AKeyThatAnotherMakesMeaningless) {
+  Files still = with(
+      with(stating(), kAttn, "in: [q_rope, k_rope]", "in: [q_heads, k_heads]"), kAttn,
+      "  q_rope: { op: rope, in: q_heads, dim: d_head }\n  k_rope: { op: rope, in: k_heads, dim: d_head }\n",
+      "");
+  still = with(still, kAttn, "node: k_rope", "node: k_heads");
+  EXPECT_EQ(faults(R"({"rope_theta": 10000, "positions": "none"})", still), "");
+  EXPECT_EQ(
+      faults(R"({"rope_theta": 10000, "positions": "rotary"})", still),
+      "specs/components/library/block.yaml:1:1: [structural] no layer rotates queries and keys; expected "
+      "rope, since config.rope_theta is 10000; where the forward pass rotates nothing, ignores: { "
+      "rope_theta: WHY }\n");
+}
+
 TEST(Structural, APartOfAHeadHasASource) {
   Files files = stating();
   for (const char* side : {"q", "k"}) {

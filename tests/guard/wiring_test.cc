@@ -106,6 +106,24 @@ TEST(Wiring, Cache) {
   });
 }
 
+TEST(Wiring, AnEntryOfANodeThatIsLeftOutNeedsAnother) {
+  Files files = with(kSmall, kModel, "  - { name: layers, repeat: 2, inputs: [embed]",
+                     "  - { name: keeper, component: keeper, in: embed }\n"
+                     "  - { name: layers, repeat: 2, inputs: [keeper]");
+  files["components/library/keeper.yaml"] =
+      "role: expert\ncache: { family: F, entries: [{ node: gone, kind: kept }] }\n"
+      "graph:\n  gone: { op: silu, in: x, dim: d_model, when: 0 }\n  act: { op: silu, in: gone, dim: d_model "
+      "}\n"
+      "outputs: [act]\n";
+  const std::string said = faults_of(files);
+  EXPECT_NE(
+      said.find(
+          "the cache keeps 'gone', which is left out here: what it hands on is 'embed', which no component "
+          "computes; expected a node that the component computes\n"),
+      std::string::npos)
+      << said;
+}
+
 TEST(Wiring, DecodeKeepsWhatPrefillKeeps) {
   Files files = with(kSmall, kAttn, "role: attention\n", "role: attention\ndecode_variant: attn_decode\n");
   files["components/library/attn_decode.yaml"] =
