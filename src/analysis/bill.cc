@@ -11,6 +11,7 @@
 namespace archlight::analysis {
 namespace {
 
+using base::Faults;
 using base::Result;
 using expr::Expr;
 using graph::NodeId;
@@ -21,6 +22,34 @@ std::optional<expr::Rational> published(const Bill& bill, std::string* key = nul
       spec::published_context(*bill.binding->model, *bill.binding->config, bill.library->rope_scaling());
   if (key) *key = context.key;
   return context.tokens;
+}
+
+// Where an engine's formulas have no value for this model, or one below 0: the engine does not keep such a cache.
+Faults engine_faults(const Bill& bill, const Traffic& traffic) {
+  Faults faults;
+  if (!traffic.engine) return faults;
+  const EngineInUse& in_use = *traffic.engine;
+  for (const Cache& cache : bill.decode->caches) {
+    const spec::EngineEntry* row = in_use.engine->entry(cache.kind, cache.growth);
+    if (!row) continue;
+    const auto check = [&](const expr::Formula& formula, const Expr& value, const std::string& what) {
+      const std::optional<expr::Rational> number = value.constant();
+      if (formula.empty() || (!value.is_error() && !(number && number->num < 0))) return;
+      base::Diagnostic fault = base::fault_at(
+          formula.at(),
+          "engine '" + in_use.engine->name + "' has no " + what + " for cache entry '" + cache.kind +
+              "' of model '" + bill.binding->model->name +
+              "': " + (value.is_error() ? value.error_text() : "it is " + expr::to_string(*number)),
+          "a number, at least 0, from the dims of the model");
+      fault.guard = "not_verifiable";
+      if (std::ranges::none_of(
+              faults, [&](const base::Diagnostic& known) { return known.message() == fault.message(); }))
+        faults.push_back(std::move(fault));
+    };
+    check(row->bytes, entry_bytes(*bill.decode, cache, traffic), "bytes");
+    check(row->held, entry_held(*bill.decode, cache, traffic), "room");
+  }
+  return faults;
 }
 
 class Maker {
@@ -519,6 +548,7 @@ Result<std::shared_ptr<const Bill>> make_bill(std::shared_ptr<const spec::Librar
   if (!pre) return pre.faults();
   Result<Traffic> dec = traffic_of(*bill->decode, *bill->prefill, bill->storage, engine, precision);
   if (!dec) return dec.faults();
+  if (const Faults faults = engine_faults(*bill, *dec); !faults.empty()) return faults;
   bill->prefill_traffic = std::move(*pre);
   bill->decode_traffic = std::move(*dec);
   if (precision)

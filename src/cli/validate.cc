@@ -96,6 +96,12 @@ int validate_spec(const std::string& path, const Options& given, std::ostream& o
   if (!home) return no_answer(home.faults(), given, out, err);
   base::Result<std::string> text = base::read_file(path, 1 << 20);
   if (!text) return no_answer(text.faults(), given, out, err);
+  for (const char* other : {"library", "drafts", "quant", "adapters", "engines"})
+    if (const size_t at = path.rfind('/'); at != std::string::npos && path.substr(0, at).ends_with(other))
+      return no_answer(
+          {base::fault_at({}, path + " is no model's spec", "a file of a folder 'models'",
+                          "a checkpoint that uses it holds it: 'archlight validate MODEL --specs OWN'")},
+          given, out, err);
   const size_t slash = path.rfind('/');
   const std::string file = "models/" + (slash == std::string::npos ? path : path.substr(slash + 1));
   Options options = given;

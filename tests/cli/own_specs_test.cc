@@ -129,6 +129,37 @@ TEST_F(OwnSpecs, TablesTakeFurtherRows) {
   EXPECT_EQ(run({"validate", checkpoint_.path()}).status, 0);
 }
 
+// An engine of one's own, whose formulas have a value for every model that it is asked of.
+TEST_F(OwnSpecs, Engines) {
+  std::filesystem::create_directories(own_.path() + "/engines");
+  const auto asked = [&](const std::string& bytes) {
+    own_.write("engines/mine.yaml",
+               "label: mine\nsource: mine\nentries: [{ bytes: " + bytes + ", source: mine }]\n");
+    return run({"inspect", checkpoint_.path(), "--engine", "mine", "--json"});
+  };
+  // Keys and values of one head of 4, a byte each.
+  EXPECT_EQ(Json::parse(asked("F8_E4M3 * elements").out)["quantities"]["kv.bytes_per_token"]["bytes"], 8);
+  for (const auto& [bytes, why] : std::initializer_list<std::pair<const char*, const char*>>{
+           {"elements * n_experts", "'n_experts' is not known here"},
+           {"elements / (B - B)", "4 / 0 divides by zero"},
+           {"0 - elements", "it is -4"}}) {
+    const Ran ran = asked(bytes);
+    EXPECT_EQ(ran.status, 3) << bytes;
+    const Json body = Json::parse(ran.out);
+    const std::string message = body["evidence"]["faults"][0]["message"];
+    EXPECT_TRUE(message.starts_with(own_.path() + "/engines/mine.yaml:3:20: ")) << message;
+    EXPECT_NE(
+        message.find(": " + std::string(why) + "; expected a number, at least 0, from the dims of the model"),
+        std::string::npos)
+        << message;
+  }
+  const Ran file = archlight({"validate", own_.path() + "/engines/mine.yaml"});
+  EXPECT_EQ(file.status, 2);
+  EXPECT_EQ(file.err, own_.path() +
+                          "/engines/mine.yaml is no model's spec; expected a file of a folder 'models'; a "
+                          "checkpoint that uses it holds it: 'archlight validate MODEL --specs OWN'\n");
+}
+
 TEST_F(OwnSpecs, FoldersThatAreNone) {
   const Folder empty("empty");
   const auto err = [&](const std::string& folder) {
