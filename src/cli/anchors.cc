@@ -56,7 +56,7 @@ int validate_anchors(const Options& options, std::ostream& out, std::ostream& er
     return no_answer({base::fault_at({}, "no forward source to hold anchors against", "--source FOLDER",
                                      "give a checkout of the library whose models the specs describe")},
                      options, out, err);
-  base::Result<std::shared_ptr<const spec::Library>> library = open_library(options);
+  base::Result<std::shared_ptr<const spec::Library>> library = open_whole_library(options);
   if (!library) return no_answer(library.faults(), options, out, err);
   base::Result<std::vector<guard::LibraryAnchor>> anchors = guard::library_anchors(**library, *sources);
   if (!anchors) return no_answer(anchors.faults(), options, out, err);

@@ -37,39 +37,33 @@ int ops(const Options& options, std::ostream& out, std::ostream&) {
 }
 
 int components(const Options& options, std::ostream& out, std::ostream& err) {
-  base::Result<std::shared_ptr<const spec::Library>> library = open_library(options);
+  base::Result<std::shared_ptr<const spec::Library>> library = open_whole_library(options);
   if (!library) return no_answer(library.faults(), options, out, err);
   Json rows = Json::array();
   std::vector<std::vector<std::string>> lines;
-  base::Faults faults;
   for (const std::string& name : (*library)->component_names()) {
-    base::Result<const spec::Component*> component = (*library)->any_component(name);
-    if (!component) {
-      base::append(faults, component.faults());
-      continue;
-    }
+    const spec::Component* component = *(*library)->any_component(name);
     std::vector<std::string> used;
-    for (const auto& [model_name, model] : (*library)->models())
-      for (const auto& [slot, filled] : model->components)
-        if (filled == name) used.push_back(model_name);
+    for (const std::string& model : (*library)->model_names())
+      for (const auto& [slot, filled] : (**(*library)->model(model)).components)
+        if (filled == name) used.push_back(model);
     std::string kept, by;
     Json cache = Json::array();
-    for (const spec::CacheEntry& entry : (*component)->cache) {
+    for (const spec::CacheEntry& entry : component->cache) {
       kept += (kept.empty() ? "" : ", ") + entry.kind;
       cache.push_back({{"node", entry.node}, {"kind", entry.kind}});
     }
     for (const std::string& model : used) by += (by.empty() ? "" : ", ") + model;
     rows.push_back({{"name", name},
-                    {"role", (*component)->role},
-                    {"nodes", (*component)->graph.size()},
+                    {"role", component->role},
+                    {"nodes", component->graph.size()},
                     {"cache", cache},
-                    {"draft", (*component)->draft},
+                    {"draft", component->draft},
                     {"used_by", used},
-                    {"src", (*component)->src}});
+                    {"src", component->src}});
     lines.push_back(
-        {name, (*component)->role, std::to_string((*component)->graph.size()), kept, by, (*component)->src});
+        {name, component->role, std::to_string(component->graph.size()), kept, by, component->src});
   }
-  if (!faults.empty()) return no_answer(faults, options, out, err);
   if (options.json)
     print_json(out, {{"schema", "archlight.components/1"}, {"components", rows}});
   else
@@ -78,7 +72,7 @@ int components(const Options& options, std::ostream& out, std::ostream& err) {
 }
 
 int quants(const Options& options, std::ostream& out, std::ostream& err) {
-  base::Result<std::shared_ptr<const spec::Library>> library = open_library(options);
+  base::Result<std::shared_ptr<const spec::Library>> library = open_whole_library(options);
   if (!library) return no_answer(library.faults(), options, out, err);
   Json rows = Json::array();
   std::vector<std::vector<std::string>> lines;

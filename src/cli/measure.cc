@@ -24,10 +24,10 @@ base::Result<std::vector<guard::MeasuredModel>> subjects_of(const spec::Library&
   base::Result<std::vector<truth::SnapshotInfo>> snapshots = truth::list_snapshots(home);
   if (!snapshots) return snapshots.faults();
   std::vector<guard::MeasuredModel> out;
-  for (const auto& [name, unused] : library.models())
+  for (const std::string& name : library.model_names())
     if (only.empty() || std::ranges::find(only, name) != only.end()) out.push_back({name, {}});
   for (const std::string& name : only)
-    if (!library.models().contains(name)) return library.model(name).faults();
+    if (const auto model = library.model(name); !model) return model.faults();
   for (const truth::SnapshotInfo& info : *snapshots) {
     if (!info.alias_of.empty()) continue;
     truth::OpenOptions open;
@@ -166,7 +166,7 @@ int guards_measure(const std::vector<std::string>& specs, const std::string& mad
                    std::ostream& out, std::ostream& err) {
   base::Result<std::string> home = base::home_folder();
   if (!home) return no_answer(home.faults(), options, out, err);
-  base::Result<std::shared_ptr<const spec::Library>> library = open_library();
+  base::Result<std::shared_ptr<const spec::Library>> library = open_whole_library();
   if (!library) return no_answer(library.faults(), options, out, err);
   base::Result<std::vector<guard::MeasuredModel>> subjects = subjects_of(**library, *home, specs, made);
   if (!subjects) return no_answer(subjects.faults(), options, out, err);

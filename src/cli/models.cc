@@ -261,7 +261,7 @@ Listed of_borrower(const Borrower& borrower, const truth::SnapshotInfo& lender,
 int models(const Options& options, std::ostream& out, std::ostream& err) {
   base::Result<std::string> home = base::home_folder();
   if (!home) return no_answer(home.faults(), options, out, err);
-  base::Result<std::shared_ptr<const spec::Library>> library = open_library(options);
+  base::Result<std::shared_ptr<const spec::Library>> library = open_whole_library(options);
   if (!library) return no_answer(library.faults(), options, out, err);
   base::Result<std::vector<truth::SnapshotInfo>> snapshots = truth::list_snapshots(*home);
   if (!snapshots) return no_answer(snapshots.faults(), options, out, err);
@@ -273,25 +273,22 @@ int models(const Options& options, std::ostream& out, std::ostream& err) {
   std::vector<Listed> all(snapshots->size());
   std::vector<std::vector<Listed>> lent(snapshots->size());
   std::atomic<size_t> next = 0;
-  // Components load when first asked for, so each thread has a library of its own.
-  const auto work = [&](std::shared_ptr<const spec::Library> own) {
+  const auto work = [&] {
     for (size_t i = next++; i < all.size(); i = next++) {
       const truth::SnapshotInfo& info = (*snapshots)[i];
-      const base::Result<std::shared_ptr<const Session>> session = open_session(info.name, offline, own);
+      const base::Result<std::shared_ptr<const Session>> session = open_session(info.name, offline, *library);
       all[i] = of_snapshot(info, session);
       const auto found = borrowers.find(i);
       if (found == borrowers.end()) continue;
       std::optional<guard::Lender> totals;
-      if (session && (*session)->report.bill) totals.emplace(*(*session)->report.bill, *own);
+      if (session && (*session)->report.bill) totals.emplace(*(*session)->report.bill, **library);
       for (const Borrower& borrower : found->second)
         lent[i].push_back(of_borrower(borrower, info, session, totals ? &*totals : nullptr));
     }
   };
   std::vector<std::thread> threads;
-  for (unsigned i = 1; i < std::thread::hardware_concurrency(); ++i)
-    if (base::Result<std::shared_ptr<const spec::Library>> own = open_library(options))
-      threads.emplace_back(work, std::move(*own));
-  work(*library);
+  for (unsigned i = 1; i < std::thread::hardware_concurrency(); ++i) threads.emplace_back(work);
+  work();
   for (std::thread& thread : threads) thread.join();
 
   std::vector<Listed> borrowed;

@@ -30,6 +30,13 @@ Result<std::shared_ptr<const spec::Library>> open_library(const Options& options
   return std::shared_ptr<const spec::Library>(std::move(*library));
 }
 
+Result<std::shared_ptr<const spec::Library>> open_whole_library(const Options& options) {
+  Result<std::shared_ptr<const spec::Library>> library = open_library(options);
+  if (!library) return library.faults();
+  if (base::Faults faults = (*library)->load_all(); !faults.empty()) return faults;
+  return library;
+}
+
 Result<std::shared_ptr<const Session>> open_session(const std::string& model, const Options& options) {
   Result<std::shared_ptr<const spec::Library>> library = open_library(options);
   if (!library) return library.faults();

@@ -44,6 +44,8 @@ struct Session {
 
 // The project's specs under the folders asked for, and under those of ARCHLIGHT_SPECS (with ':' between them).
 base::Result<std::shared_ptr<const spec::Library>> open_library(const Options& options = {});
+// The same with every file read, for commands over the whole library: a fault in any of them is theirs.
+base::Result<std::shared_ptr<const spec::Library>> open_whole_library(const Options& options = {});
 // Opens MODEL and runs every guard but those left out.
 base::Result<std::shared_ptr<const Session>> open_session(const std::string& model, const Options& options);
 // The same with the library at hand, for commands over many models.

@@ -119,6 +119,8 @@ int validate_spec(const std::string& path, const Options& given, std::ostream& o
   base::Result<std::shared_ptr<spec::Library>> with = (*library)->with({{file, *text}});
   if (!with) return no_answer(shown(with.faults()), options, out, err);
   library = std::shared_ptr<const spec::Library>(std::move(*with));
+  if (const base::Faults faults = (*library)->load_all(); !faults.empty())
+    return no_answer(shown(faults), options, out, err);
   const std::string name = file.substr(7, file.size() - 12);
   base::Result<const spec::Model*> model = (*library)->model(name);
   if (!model) return no_answer(model.faults(), options, out, err);

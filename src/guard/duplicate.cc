@@ -4,20 +4,20 @@
 
 #include <algorithm>
 #include <set>
+#include <unordered_map>
 
 namespace archlight::guard {
 namespace {
 
 using Lines = std::vector<std::string>;
 
-// What a file says, line by line, sorted: layout, comments and where it is from apart.
-Lines lines_of(const base::Span& of) {
-  Lines out;
-  if (!of.source) return out;
-  const std::string& text = of.source->text;
+// What a text says, line by line: layout, comments and where it is from apart.
+template <typename Line>
+void each_line(const std::string& text, Line take) {
+  std::string line;
   for (size_t at = 0; at < text.size();) {
     const size_t end = std::min(text.find('\n', at), text.size());
-    std::string line;
+    line.clear();
     char last = ' ';
     for (size_t i = at; i < end; ++i) {
       const char c = text[i] == '\t' ? ' ' : text[i];
@@ -31,17 +31,54 @@ Lines lines_of(const base::Span& of) {
     if (line.empty() || starts("src:") || starts("note:") || starts("match:") || starts("architectures:") ||
         starts("model_types:"))
       continue;
-    out.push_back(std::move(line));
+    take(line);
   }
+}
+
+// Sorted.
+Lines lines_of(const std::string& text) {
+  Lines out;
+  each_line(text, [&](const std::string& line) { out.push_back(line); });
   std::ranges::sort(out);
   return out;
+}
+Lines lines_of(const base::Span& of) {
+  return of.source ? lines_of(of.source->text) : Lines();
+}
+
+bool enough(size_t both, size_t a, size_t b) {
+  return both > 0 && 2 * both * 20 >= (a + b) * 19;
 }
 
 bool nearly(const Lines& a, const Lines& b) {
   Lines both;
   std::ranges::set_intersection(a, b, std::back_inserter(both));
-  return !both.empty() && 2 * both.size() * 20 >= (a.size() + b.size()) * 19;
+  return enough(both.size(), a.size(), b.size());
 }
+
+// Rules out most others without a copy of their lines: by the hashes of one's own.
+class Sieve {
+ public:
+  explicit Sieve(const Lines& lines) : lines_(lines.size()) {
+    for (const std::string& line : lines) ++counts_[std::hash<std::string>()(line)];
+  }
+  bool passes(const std::string& text) const {
+    std::unordered_map<size_t, size_t> left = counts_;
+    size_t all = 0, both = 0;
+    each_line(text, [&](const std::string& line) {
+      ++all;
+      const auto it = left.find(std::hash<std::string>()(line));
+      if (it == left.end() || it->second == 0) return;
+      --it->second;
+      ++both;
+    });
+    return enough(both, lines_, all);
+  }
+
+ private:
+  size_t lines_;
+  std::unordered_map<size_t, size_t> counts_;
+};
 
 // Lines of one that the other lacks, a few of them, for a person.
 std::string differing(const Lines& a, const Lines& b) {
@@ -59,10 +96,14 @@ void check_duplicates(const Subject& subject, Findings& out) {
   out.ran = true;
   const spec::Model& model = *subject.binding.model;
   const Lines own = lines_of(model.at);
-  for (const auto& [name, other] : subject.library.models()) {
-    if (other.get() == &model) continue;
+  const Sieve sieve(own);
+  for (const std::string& name : subject.library.model_names()) {
+    if (name == model.name) continue;
+    const auto other = subject.library.model_text(name);
+    if (!other) continue;
     ++out.checks;
-    if (const Lines its = lines_of(other->at); nearly(own, its))
+    if (!sieve.passes((*other)->text)) continue;
+    if (const Lines its = lines_of((*other)->text); nearly(own, its))
       out.advice.push_back(
           base::fault_at(model.at,
                          fmt::format("this says nearly what {} says, but for {}",

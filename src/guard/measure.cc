@@ -184,10 +184,8 @@ class Measurer {
     Result<std::shared_ptr<spec::Library>> library = spec::Library::open(specs_);
     if (!library) return library.faults();
     library_ = *library;
-    // Components load when first asked for: after this, threads only read the library.
-    for (const std::string& name : library_->component_names())
-      if (Result<const spec::Component*> component = library_->any_component(name); !component)
-        return component.faults();
+    // After this, threads only read the library.
+    if (base::Faults faults = library_->load_all(); !faults.empty()) return faults;
     for (size_t s = 0; s < subjects_.size(); ++s)
       for (const Evidence& evidence : subjects_[s].evidence) cases_.push_back({s, &evidence, {}, {}, {}, 0});
     on_threads(cases_.size(), [this](size_t i) { begin(cases_[i]); });
@@ -262,7 +260,7 @@ class Measurer {
         if ("models/" + subjects_[s].model + ".yaml" == file) users.insert(s);
     std::set<std::string> dims;
     for (size_t s : users)
-      for (const spec::DimDecl& dim : library_->models().at(subjects_[s].model)->dims)
+      for (const spec::DimDecl& dim : (**library_->model(subjects_[s].model)).dims)
         if (dims.insert(dim.name).second) names.dims.push_back(dim.name);
     for (const auto& [other, using_it] : users_)
       if (other.starts_with("components/") && std::ranges::includes(using_it, users)) {
@@ -271,8 +269,10 @@ class Measurer {
       }
     for (const auto& [role, unused] : library_->roles()) names.roles.push_back(role);
     std::set<std::string> adapters;
-    for (const auto& [name, model] : library_->models())
+    for (const std::string& name : library_->model_names()) {
+      const spec::Model* model = *library_->model(name);
       adapters.insert(model->adapters.begin(), model->adapters.end());
+    }
     names.adapters.assign(adapters.begin(), adapters.end());
     return names;
   }

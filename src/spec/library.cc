@@ -48,23 +48,25 @@ constexpr const char* kTables[] = {"dims.yaml",        "roles.yaml",        "kv_
                                    "gguf.yaml",        "rope_scaling.yaml"};
 constexpr const char* kFolders[] = {"models",  "components/library", "components/drafts", "quant", "adapters",
                                     "engines", "precision"};
+constexpr const char* kModels = "models/";
+constexpr const char* kComponents = "components/";
+constexpr const char* kLibrary = "components/library/";
+constexpr const char* kDrafts = "components/drafts/";
+constexpr const char* kQuant = "quant/";
+constexpr const char* kAdapters = "adapters/";
+constexpr const char* kEngines = "engines/";
+constexpr const char* kPrecision = "precision/";
+constexpr size_t kMaxFile = 1 << 20;
 
-Result<Yaml> parse_text(const std::string& shown, const std::string& text) {
-  return base::parse_yaml(std::make_shared<base::SourceText>(base::SourceText{shown, text}));
+std::string file_of(const char* folder, const std::string& name) {
+  return folder + name + ".yaml";
 }
 
-// Every file of a folder that is laid out as specs/ is, by its name there; tables that must be there are faults.
-std::map<std::string, std::string> files_of(const std::string& folder, bool all_tables, Faults& faults) {
-  std::map<std::string, std::string> files;
-  const auto take = [&](const std::string& file) {
-    Result<std::string> text = base::read_file(folder + "/" + file, 1 << 20);
-    if (!text)
-      base::append(faults, text.faults());
-    else
-      files.emplace(file, std::move(*text));
-  };
+// Every file of a folder that is laid out as specs/ is, by its name there: tables that must be there too.
+std::vector<std::string> files_of(const std::string& folder, bool all_tables, Faults& faults) {
+  std::vector<std::string> files;
   for (const char* table : kTables)
-    if (all_tables || base::file_exists(folder + "/" + table)) take(table);
+    if (all_tables || base::file_exists(folder + "/" + table)) files.emplace_back(table);
   for (const char* inner : kFolders) {
     if (!base::folder_exists(folder + "/" + inner)) continue;
     Result<std::vector<std::string>> names = base::list_files(folder + "/" + inner);
@@ -73,7 +75,7 @@ std::map<std::string, std::string> files_of(const std::string& folder, bool all_
       continue;
     }
     for (const std::string& name : *names)
-      if (name.ends_with(".yaml")) take(std::string(inner) + "/" + name);
+      if (name.ends_with(".yaml")) files.push_back(std::string(inner) + "/" + name);
   }
   return files;
 }
@@ -149,10 +151,12 @@ Result<std::shared_ptr<Library>> Library::open(const std::string& specs) {
 Result<std::shared_ptr<Library>> Library::open_with(const std::string& specs,
                                                     const std::map<std::string, std::string>& replaced) {
   Faults faults;
-  std::map<std::string, std::string> files = files_of(specs, true, faults);
+  std::map<std::string, File> files;
+  for (const std::string& file : files_of(specs, true, faults))
+    files[file] = {specs + "/" + file, "specs/" + file, nullptr};
   if (!faults.empty()) return faults;
-  for (const auto& [file, text] : replaced) files.insert_or_assign(file, text);
-  return from_texts(files);
+  for (const auto& [file, text] : replaced) files[file] = text_file("specs/" + file, text);
+  return Library().read(std::move(files), {});
 }
 
 Result<std::shared_ptr<Library>> Library::from_texts(const std::map<std::string, std::string>& files) {
@@ -166,20 +170,26 @@ Result<std::shared_ptr<Library>> Library::open_under(const std::string& specs,
     const std::string& folder = folders[i];
     if (!base::folder_exists(folder)) return fault_at({}, folder + ": no such folder of specs", "a folder");
     Faults faults;
-    const std::map<std::string, std::string> files = files_of(folder, false, faults);
+    std::map<std::string, File> files;
+    for (const std::string& file : files_of(folder, false, faults))
+      files[file] = {folder + "/" + file, folder + "/" + file, nullptr};
     if (!faults.empty()) return faults;
     if (files.empty())
       return fault_at({}, folder + " holds no specs",
                       "YAML files in " + joined(kFolders) + ", or one of " + joined(kTables),
                       base::folder_exists(folder + "/specs") ? "name " + folder + "/specs" : "");
-    library = (*library)->read(files, folder);
+    library = (*library)->read(std::move(files), folder);
   }
   return library;
 }
 
+Library::File Library::text_file(const std::string& shown, const std::string& text) {
+  return {{}, shown, std::make_shared<base::SourceText>(base::SourceText{shown, text})};
+}
+
 std::string Library::shown(const std::string& file) const {
-  const auto own = shown_->find(file);
-  return own == shown_->end() ? "specs/" + file : own->second;
+  const auto known = files_->find(file);
+  return known == files_->end() ? "specs/" + file : known->second.shown;
 }
 
 // An architecture that a folder's model describes, and one below it under another name too.
@@ -188,51 +198,82 @@ void Library::note_architectures(const std::string& folder) {
     const auto it = rank_->find(name);
     return it != rank_->end() && it->second == folders_;
   };
-  for (const auto& [name, model] : *models_) {
+  const std::vector<std::string> names = model_names();
+  for (const std::string& name : names) {
     if (!here(name)) continue;
-    for (const auto& [other, below] : *models_) {
-      if (here(other)) continue;
-      for (const std::string& architecture : model->architectures)
-        if (std::ranges::find(below->architectures, architecture) != below->architectures.end())
-          notices_.own().push_back(
-              "architecture '" + architecture + "' is described by " + shown("models/" + name + ".yaml") +
-              " and by " + shown("models/" + other + ".yaml") + ": that of " + folder + " comes first");
+    const Result<const Model*> model = load_model(file_of(kModels, name));
+    if (!model) continue;
+    for (const std::string& other : names) {
+      if (here(other) || !may_describe(file_of(kModels, other), (*model)->architectures)) continue;
+      const Result<const Model*> below = load_model(file_of(kModels, other));
+      if (!below) continue;
+      for (const std::string& architecture : (*model)->architectures)
+        if (std::ranges::find((*below)->architectures, architecture) != (*below)->architectures.end())
+          notices_.own().push_back("architecture '" + architecture + "' is described by " +
+                                   shown(file_of(kModels, name)) + " and by " +
+                                   shown(file_of(kModels, other)) + ": that of " + folder + " comes first");
     }
   }
 }
 
 Result<std::shared_ptr<Library>> Library::with(const std::map<std::string, std::string>& files) const {
-  return read(files, {});
+  std::map<std::string, File> read_anew;
+  for (const auto& [file, text] : files) read_anew[file] = text_file(shown(file), text);
+  return read(std::move(read_anew), {});
 }
 
-Result<std::shared_ptr<Library>> Library::read(const std::map<std::string, std::string>& files,
+// Another file under a name: what was read of the one before is forgotten.
+void Library::put(const std::string& file, File from) {
+  files_.own()[file] = std::move(from);
+  const auto forget = [&](auto& table) {
+    if (table->contains(file)) table.own().erase(file);
+  };
+  forget(read_);
+  forget(models_);
+  forget(components_);
+  forget(adapters_);
+  if (file.starts_with(kAdapters)) resolved_ = {};
+}
+
+Result<std::shared_ptr<Library>> Library::read(std::map<std::string, File> files,
                                                const std::string& folder) const {
   auto library = std::make_shared<Library>(*this);
   Faults faults;
-  bool adapters = false, engine_names = false;
+  bool engine_names = false, adapters_read = true;
   const bool own = !folder.empty();
   if (own) ++library->folders_;
   const auto replaces = [&](const std::string& what, const std::string& from) {
     if (own) library->notices_.own().push_back(what + " replaces that of " + from);
   };
-  for (const auto& [file, text] : files) {
-    const std::string shown_file = own ? folder + "/" + file : shown(file);
-    if (std::ranges::find(kTables, file) == std::end(kTables)) {
-      if (library->texts_->contains(file)) replaces(shown_file, shown(file));
-      library->texts_.own().insert_or_assign(file, std::make_shared<const std::string>(text));
-      if (own) library->shown_.own().insert_or_assign(file, shown_file);
-      if (library->folders_ > 0 && file.starts_with("models/"))
+  const auto check = [&](const auto& result) {
+    if (!result) base::append(faults, result.faults());
+    return result.ok();
+  };
+  std::vector<std::string> adapters;
+  for (auto& [file, from] : files) {
+    const std::string shown_file = from.shown;
+    // What a user hands in, as a text or in a folder, is read at once.
+    const bool at_once = own || from.source;
+    const bool table = std::ranges::find(kTables, file) != std::end(kTables);
+    if (!table) {
+      if (library->files_->contains(file)) replaces(shown_file, shown(file));
+      library->put(file, std::move(from));
+      if (library->folders_ > 0 && file.starts_with(kModels))
         library->rank_.own()[stem(file)] = library->folders_;
     }
-    if (file.starts_with("components/")) {
-      library->components_.erase(file);
+    if (file.starts_with(kComponents)) continue;
+    if (file.starts_with(kModels)) {
+      if (at_once) check(library->load_model(file));
       continue;
     }
-    Result<Yaml> root = parse_text(shown_file, text);
-    if (!root) {
-      base::append(faults, root.faults());
+    if (file.starts_with(kAdapters)) {
+      if (!at_once) continue;
+      adapters.push_back(stem(file));
+      adapters_read = check(library->load_adapter(file)) && adapters_read;
       continue;
     }
+    const Result<Yaml> root = table ? parse_file(from) : library->parse(file);
+    if (!check(root)) continue;
     // A table takes the place of the one that is there; a folder's own puts its rows before it.
     const auto take = [&](auto result, auto& table, auto put) {
       if (!result)
@@ -283,89 +324,78 @@ Result<std::shared_ptr<Library>> Library::read(const std::map<std::string, std::
              put_first(table.groups, std::move(rows.groups));
              put_first(table.original, std::move(rows.original));
            });
-    } else if (file.starts_with("models/")) {
-      Result<Model> model = parse_model(*root, stem(file));
-      if (!model)
-        base::append(faults, model.faults());
-      else
-        library->models_.own().insert_or_assign(stem(file), std::make_shared<const Model>(std::move(*model)));
-    } else if (file.starts_with("quant/")) {
+    } else if (file.starts_with(kQuant)) {
       Result<std::vector<QuantScheme>> schemes = parse_quant(*root, stem(file));
-      if (!schemes)
-        base::append(faults, schemes.faults());
-      else
+      if (check(schemes))
         for (QuantScheme& scheme : *schemes) {
           const std::string name = scheme.name;
           library->quants_.own().insert_or_assign(name, std::move(scheme));
         }
-    } else if (file.starts_with("adapters/")) {
-      adapters = true;
-      Result<Adapter> adapter = parse_adapter(*root, stem(file), &library->extends_.own()[stem(file)]);
-      if (!adapter)
-        base::append(faults, adapter.faults());
-      else
-        library->adapters_.own().insert_or_assign(stem(file), std::move(*adapter));
-    } else if (file.starts_with("engines/")) {
+    } else if (file.starts_with(kEngines)) {
       engine_names = true;
       Result<Engine> engine = parse_engine(*root, stem(file));
-      if (!engine)
-        base::append(faults, engine.faults());
-      else
-        library->engines_.own().insert_or_assign(stem(file), std::move(*engine));
-    } else if (file.starts_with("precision/")) {
+      if (check(engine)) library->engines_.own().insert_or_assign(stem(file), std::move(*engine));
+    } else if (file.starts_with(kPrecision)) {
       Result<Precision> precision = parse_precision(*root, stem(file));
-      if (!precision)
-        base::append(faults, precision.faults());
-      else
-        library->precisions_.own().insert_or_assign(stem(file), std::move(*precision));
+      if (check(precision)) library->precisions_.own().insert_or_assign(stem(file), std::move(*precision));
     }
   }
   if (engine_names)
     for (const auto& [name, engine] : *library->engines_)
       base::append(faults, check_engine_names(engine, names_of(*library->dims_)));
-  if (adapters) library->resolve_adapters(faults);
+  // A chain that leads to a fault above says nothing new.
+  if (adapters_read)
+    for (const std::string& name : adapters) check(library->adapter(name, {}));
   if (!faults.empty()) return faults;
   if (own) library->note_architectures(folder);
   return library;
 }
 
-// An adapter's own rules come first, those it extends behind; a loop of extensions ends at its first repeat.
-void Library::resolve_adapters(Faults& faults) {
-  const std::map<std::string, Adapter>& adapters = *adapters_;
-  const std::map<std::string, std::string>& extends = *extends_;
-  const auto parent_of = [&](const std::string& name) {
-    const auto it = extends.find(name);
-    return it == extends.end() ? std::string() : it->second;
+Faults Library::load_all() const {
+  Faults faults;
+  bool adapters_read = true;
+  const auto check = [&](const auto& result) {
+    if (!result) base::append(faults, result.faults());
+    return result.ok();
   };
-  const size_t before = faults.size();
-  for (const auto& [name, adapter] : adapters) {
-    std::vector<std::string> seen = {name};
-    for (std::string parent = parent_of(name); !parent.empty(); parent = parent_of(parent)) {
-      const bool looped = std::ranges::find(seen, parent) != seen.end();
-      if (!adapters.contains(parent) || looped) {
-        const std::vector<std::string> known = names_of(adapters);
-        faults.push_back(fault_at(adapters.at(seen.back()).extends_at,
-                                  "adapter '" + seen.back() + "' extends '" + parent + "', " +
-                                      (looped ? "which extends it in turn" : "which is unknown"),
-                                  looped ? "a chain with an end" : "one of " + joined(known),
-                                  looped ? std::string() : base::did_you_mean(parent, known)));
-        break;
-      }
-      seen.push_back(parent);
-    }
+  for (const auto& [file, unused] : *files_) {
+    if (file.starts_with(kModels))
+      check(load_model(file));
+    else if (file.starts_with(kComponents))
+      check(load_component(file));
+    else if (file.starts_with(kAdapters))
+      adapters_read = check(load_adapter(file)) && adapters_read;
   }
-  if (faults.size() > before) return;
-  std::map<std::string, Adapter>& resolved = resolved_.own();
-  resolved = adapters;
-  for (auto& [name, adapter] : resolved)
-    for (std::string parent = parent_of(name); !parent.empty(); parent = parent_of(parent)) {
-      const Adapter& from = adapters.at(parent);
-      for (const AdapterRule& rule : from.rules)
-        if (std::ranges::none_of(adapter.rules,
-                                 [&](const AdapterRule& own) { return own.from == rule.from; }))
-          adapter.rules.push_back(rule);
-      adapter.buffers.insert(adapter.buffers.end(), from.buffers.begin(), from.buffers.end());
-    }
+  if (adapters_read)
+    for (const std::string& name : names_in(kAdapters)) check(adapter(name, {}));
+  return faults;
+}
+
+std::vector<std::string> Library::files_read() const {
+  return {read_->begin(), read_->end()};
+}
+
+Result<Yaml> Library::parse_file(const File& from) {
+  if (from.source) return base::parse_yaml(from.source);
+  Result<std::string> text = base::read_file(from.path, kMaxFile);
+  if (!text) return text.faults();
+  return base::parse_yaml(std::make_shared<base::SourceText>(base::SourceText{from.shown, std::move(*text)}));
+}
+
+Result<std::shared_ptr<const base::SourceText>> Library::text_of(const std::string& file) const {
+  const File& from = files_->at(file);
+  if (from.source) return from.source;
+  Result<std::string> text = base::read_file(from.path, kMaxFile);
+  if (!text) return text.faults();
+  return files_.own().at(file).source =
+             std::make_shared<base::SourceText>(base::SourceText{shown(file), std::move(*text)});
+}
+
+Result<Yaml> Library::parse(const std::string& file) const {
+  Result<std::shared_ptr<const base::SourceText>> text = text_of(file);
+  if (!text) return text.faults();
+  read_.own().insert(file);
+  return base::parse_yaml(std::move(*text));
 }
 
 Faults Library::check_values(const Binding& binding) const {
@@ -396,11 +426,44 @@ std::optional<base::Diagnostic> Library::check_value(const BoundDim& dim, const 
   return std::nullopt;
 }
 
+std::vector<std::string> Library::names_in(std::string_view folder) const {
+  std::vector<std::string> out;
+  for (auto it = files_->lower_bound(std::string(folder));
+       it != files_->end() && it->first.starts_with(folder); ++it)
+    out.push_back(stem(it->first));
+  std::ranges::sort(out);
+  return out;
+}
+
+std::vector<std::string> Library::model_names() const {
+  return names_in(kModels);
+}
+
+std::map<std::string, std::shared_ptr<const Model>> Library::models() const {
+  std::map<std::string, std::shared_ptr<const Model>> out;
+  for (const std::string& name : model_names())
+    if (const std::string file = file_of(kModels, name); load_model(file).ok()) out[name] = models_->at(file);
+  return out;
+}
+
+Result<std::shared_ptr<const base::SourceText>> Library::model_text(const std::string& name) const {
+  if (const std::string file = file_of(kModels, name); files_->contains(file)) return text_of(file);
+  return model(name).faults();
+}
+
+Result<const Model*> Library::load_model(const std::string& file) const {
+  if (const auto loaded = models_->find(file); loaded != models_->end()) return loaded->second.get();
+  const Result<Yaml> root = parse(file);
+  if (!root) return root.faults();
+  Result<Model> model = parse_model(*root, stem(file));
+  if (!model) return model.faults();
+  return models_.own().emplace(file, std::make_shared<const Model>(std::move(*model))).first->second.get();
+}
+
 Result<const Model*> Library::model(const std::string& name) const {
-  const auto it = models_->find(name);
-  if (it != models_->end()) return it->second.get();
-  return fault_at({}, "unknown model spec '" + name + "'", "one of " + joined(names_of(*models_)),
-                  base::did_you_mean(name, names_of(*models_)));
+  if (const std::string file = file_of(kModels, name); files_->contains(file)) return load_model(file);
+  return fault_at({}, "unknown model spec '" + name + "'", "one of " + joined(model_names()),
+                  base::did_you_mean(name, model_names()));
 }
 
 Result<const Engine*> Library::engine(const std::string& name) const {
@@ -418,11 +481,15 @@ Result<const Model*> Library::model_for(const Json& config) const {
   std::string model_type;
   if (const auto it = config.find("model_type"); it != config.end() && it->is_string())
     model_type = it->get<std::string>();
+  std::vector<std::string> words = architectures;
+  if (words.empty() && !model_type.empty()) words = {model_type};
   std::vector<const Model*> found;
-  std::vector<std::string> known;
-  for (const auto& [name, shared] : *models_) {
-    const Model& model = *shared;
-    std::ranges::copy(model.architectures, std::back_inserter(known));
+  for (const std::string& name : model_names()) {
+    const std::string file = file_of(kModels, name);
+    if (!may_describe(file, words)) continue;
+    const Result<const Model*> loaded = load_model(file);
+    if (!loaded) return loaded.faults();
+    const Model& model = **loaded;
     const bool by_architecture = std::ranges::any_of(architectures, [&](const std::string& a) {
       return std::ranges::find(model.architectures, a) != model.architectures.end();
     });
@@ -452,6 +519,11 @@ Result<const Model*> Library::model_for(const Json& config) const {
   if (found.empty()) {
     out.wrong = architectures.empty() && model_type.empty() ? what : "no model spec describes " + what;
     out.expected = "an architecture of specs/models";
+    std::vector<std::string> known;
+    if (!architectures.empty())
+      for (const std::string& name : model_names())
+        if (const Result<const Model*> model = load_model(file_of(kModels, name)); model)
+          std::ranges::copy((*model)->architectures, std::back_inserter(known));
     out.fix = architectures.empty() ? std::string() : base::did_you_mean(architectures[0], known);
   } else {
     std::vector<std::string> names;
@@ -463,15 +535,26 @@ Result<const Model*> Library::model_for(const Json& config) const {
   return out;
 }
 
-Result<const Component*> Library::load_component(const std::string& file, const std::string& name,
-                                                 bool draft) const {
-  const auto loaded = components_.find(file);
-  if (loaded != components_.end()) return loaded->second.get();
-  Result<Yaml> root = parse_text(shown(file), *texts_->at(file));
+// What a model's text does not hold, its `match` cannot name: only an escape could write a plain word otherwise.
+bool Library::may_describe(const std::string& file, const std::vector<std::string>& words) const {
+  if (models_->contains(file)) return true;
+  const Result<std::shared_ptr<const base::SourceText>> source = text_of(file);
+  if (!source) return true;
+  const std::string& text = (*source)->text;
+  const auto plain = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+  return text.find('\\') != std::string::npos || std::ranges::any_of(words, [&](const std::string& word) {
+           return !std::ranges::all_of(word, plain) || text.find(word) != std::string::npos;
+         });
+}
+
+Result<const Component*> Library::load_component(const std::string& file) const {
+  const auto loaded = components_->find(file);
+  if (loaded != components_->end()) return loaded->second.get();
+  const Result<Yaml> root = parse(file);
   if (!root) return root.faults();
-  Result<Component> component = parse_component(*root, name);
+  Result<Component> component = parse_component(*root, stem(file));
   if (!component) return component.faults();
-  component->draft = draft;
+  component->draft = file.starts_with(kDrafts);
   Faults faults;
   for (const NodeDecl& node : component->graph)
     for (const WeightAxis& axis : node.weight_axes) {
@@ -490,24 +573,23 @@ Result<const Component*> Library::load_component(const std::string& file, const 
     return fault_at(root->find("role")->at, "unknown role '" + component->role + "'",
                     "one of " + joined(names_of(*roles_)),
                     base::did_you_mean(component->role, names_of(*roles_)));
-  return components_.emplace(file, std::make_shared<const Component>(std::move(*component)))
+  return components_.own()
+      .emplace(file, std::make_shared<const Component>(std::move(*component)))
       .first->second.get();
 }
 
 Result<const Component*> Library::component(const std::string& name, const Model& model,
                                             const base::Span& at) const {
-  const std::string draft = "components/drafts/" + name + ".yaml",
-                    reviewed = "components/library/" + name + ".yaml";
-  if (std::ranges::find(model.drafts, name) != model.drafts.end() && texts_->contains(draft))
-    return load_component(draft, name, true);
-  if (texts_->contains(reviewed)) return load_component(reviewed, name, false);
-  std::vector<std::string> names = component_names();
-  if (texts_->contains(draft))
+  const std::string draft = file_of(kDrafts, name), reviewed = file_of(kLibrary, name);
+  if (std::ranges::find(model.drafts, name) != model.drafts.end() && files_->contains(draft))
+    return load_component(draft);
+  if (files_->contains(reviewed)) return load_component(reviewed);
+  if (files_->contains(draft))
     return fault_at(at, "component '" + name + "' is a draft",
                     "a reviewed component, or its name under the model's 'drafts'",
                     "add drafts: [" + name + "] to the model");
   return fault_at(at, "unknown component '" + name + "'", "a file of specs/components",
-                  base::did_you_mean(name, names));
+                  base::did_you_mean(name, component_names()));
 }
 
 Result<const QuantScheme*> Library::quant(const std::string& name, const base::Span& at) const {
@@ -517,11 +599,50 @@ Result<const QuantScheme*> Library::quant(const std::string& name, const base::S
                   base::did_you_mean(name, names_of(*quants_)));
 }
 
+Result<const Library::ReadAdapter*> Library::load_adapter(const std::string& file) const {
+  if (const auto loaded = adapters_->find(file); loaded != adapters_->end()) return loaded->second.get();
+  const Result<Yaml> root = parse(file);
+  if (!root) return root.faults();
+  std::string extends;
+  Result<Adapter> adapter = parse_adapter(*root, stem(file), &extends);
+  if (!adapter) return adapter.faults();
+  return adapters_.own()
+      .emplace(file,
+               std::make_shared<const ReadAdapter>(ReadAdapter{std::move(*adapter), std::move(extends)}))
+      .first->second.get();
+}
+
+// An adapter's own rules come first, those it extends behind; a loop of extensions ends at its first repeat.
 Result<const Adapter*> Library::adapter(const std::string& name, const base::Span& at) const {
-  const auto it = resolved_->find(name);
-  if (it != resolved_->end()) return &it->second;
-  return fault_at(at, "unknown adapter '" + name + "'", "one of " + joined(names_of(*adapters_)),
-                  base::did_you_mean(name, names_of(*adapters_)));
+  const std::string file = file_of(kAdapters, name);
+  if (const auto known = resolved_->find(file); known != resolved_->end()) return known->second.get();
+  const std::vector<std::string> names = names_in(kAdapters);
+  if (!files_->contains(file))
+    return fault_at(at, "unknown adapter '" + name + "'", "one of " + joined(names),
+                    base::did_you_mean(name, names));
+  Result<const ReadAdapter*> last = load_adapter(file);
+  if (!last) return last.faults();
+  auto out = std::make_shared<Adapter>((*last)->own);
+  std::vector<std::string> seen = {name};
+  while (!(*last)->extends.empty()) {
+    const std::string& parent = (*last)->extends;
+    const bool looped = std::ranges::find(seen, parent) != seen.end();
+    if (looped || !files_->contains(file_of(kAdapters, parent)))
+      return fault_at((*last)->own.extends_at,
+                      "adapter '" + seen.back() + "' extends '" + parent + "', " +
+                          (looped ? "which extends it in turn" : "which is unknown"),
+                      looped ? "a chain with an end" : "one of " + joined(names),
+                      looped ? std::string() : base::did_you_mean(parent, names));
+    seen.push_back(parent);
+    last = load_adapter(file_of(kAdapters, parent));
+    if (!last) return last.faults();
+    const Adapter& from = (*last)->own;
+    for (const AdapterRule& rule : from.rules)
+      if (std::ranges::none_of(out->rules, [&](const AdapterRule& own) { return own.from == rule.from; }))
+        out->rules.push_back(rule);
+    out->buffers.insert(out->buffers.end(), from.buffers.begin(), from.buffers.end());
+  }
+  return resolved_.own().emplace(file, std::move(out)).first->second.get();
 }
 
 Result<const Precision*> Library::precision(const std::string& name) const {
@@ -534,18 +655,16 @@ Result<const Precision*> Library::precision(const std::string& name) const {
 }
 
 std::vector<std::string> Library::component_names() const {
-  std::vector<std::string> out;
-  for (const auto& [file, text] : *texts_)
-    if (file.starts_with("components/")) out.push_back(stem(file));
+  std::vector<std::string> out = names_in(kLibrary);
+  const std::vector<std::string> drafts = names_in(kDrafts);
+  out.insert(out.end(), drafts.begin(), drafts.end());
   std::ranges::sort(out);
   return out;
 }
 
 Result<const Component*> Library::any_component(const std::string& name) const {
-  for (const char* folder : {"components/library/", "components/drafts/"})
-    if (texts_->contains(folder + name + ".yaml"))
-      return load_component(folder + name + ".yaml", name,
-                            std::string_view(folder).find("drafts") != std::string_view::npos);
+  for (const char* folder : {kLibrary, kDrafts})
+    if (const std::string file = file_of(folder, name); files_->contains(file)) return load_component(file);
   return fault_at({}, "unknown component '" + name + "'", "a file of specs/components",
                   base::did_you_mean(name, component_names()));
 }

@@ -1,15 +1,22 @@
-// library.h: every declaration under specs/, read once.
+// library.h: every declaration under specs/, each file read once.
 //
 // Layout  dims.yaml, roles.yaml, kv_cache.yaml, config_keys.yaml, declarations.yaml, counting.yaml, gguf.yaml,
 //         rope_scaling.yaml,
 //         models/*.yaml, components/library/*.yaml, components/drafts/*.yaml, quant/*.yaml, adapters/*.yaml,
 //         engines/*.yaml, precision/*.yaml.
-//         A file's stem is its name. Components load when first asked for.
-// Errors  The whole library is refused on the first read that has faults; all of that read's faults are reported.
+//         A file's stem is its name.
+// Order   Opening reads the tables and the files of quant/, engines/ and precision/, which any checkpoint may ask. Models,
+//         components and adapters are read when first asked for: of the models, those whose text names the architecture
+//         sought.
+// Errors  A fault in what opening reads, or in a text handed in, refuses the library; all faults are reported. A fault in
+//         a file that is read later is the fault of what asks for it, and of load_all, which asks for every file.
+// Threads Until load_all() has found no fault, a library is one thread's. From then on nothing in it changes: any number of
+//         threads may ask it and make changed copies of it.
 #pragma once
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -87,7 +94,6 @@ class Library {
   // The same of one dim, at `at`; no fault when its value is fine.
   std::optional<base::Diagnostic> check_value(const BoundDim& dim, const base::Span& at) const;
   const std::map<std::string, RoleInfo>& roles() const { return *roles_; }
-  const std::map<std::string, std::shared_ptr<const Model>>& models() const { return *models_; }
   const std::map<std::string, QuantScheme>& quants() const { return *quants_; }
   const std::vector<KvFormat>& kv_formats() const { return *kv_formats_; }
   const std::map<std::string, Engine>& engines() const { return *engines_; }
@@ -99,6 +105,16 @@ class Library {
   const GgufTable& gguf() const { return *gguf_; }
   const RopeScalingTable& rope_scaling() const { return *rope_scaling_; }
 
+  // Reads what has not been read, and says what is wrong in any file.
+  base::Faults load_all() const;
+  // The files under specs/ that have been read so far, sorted.
+  std::vector<std::string> files_read() const;
+
+  // Names of every model, sorted.
+  std::vector<std::string> model_names() const;
+  // Every model that can be read; and the text of a model's file, whether it has been read or not.
+  std::map<std::string, std::shared_ptr<const Model>> models() const;
+  base::Result<std::shared_ptr<const base::SourceText>> model_text(const std::string& name) const;
   // A model by its name; by the config's architectures and model_type. Faults name the nearest.
   base::Result<const Model*> model(const std::string& name) const;
   base::Result<const Model*> model_for(const base::Json& config) const;
@@ -115,23 +131,38 @@ class Library {
   base::Result<const Component*> any_component(const std::string& name) const;
 
  private:
-  void resolve_adapters(base::Faults& faults);
-  base::Result<const Component*> load_component(const std::string& file, const std::string& name,
-                                                bool draft) const;
+  // A file under specs/: its text, or the path to read it from; and its name in messages.
+  struct File {
+    std::string path, shown;
+    std::shared_ptr<const base::SourceText> source;
+  };
+  struct ReadAdapter {
+    Adapter own;  // its own rules alone
+    std::string extends;
+  };
 
+  static File text_file(const std::string& shown, const std::string& text);
+  static base::Result<base::Yaml> parse_file(const File& from);
+  void put(const std::string& file, File from);
   // `folder` is a user's own, on top of what is here; empty: files replace those of their name without a word.
-  base::Result<std::shared_ptr<Library>> read(const std::map<std::string, std::string>& files,
+  base::Result<std::shared_ptr<Library>> read(std::map<std::string, File> files,
                                               const std::string& folder) const;
   void note_architectures(const std::string& folder);
+  base::Result<std::shared_ptr<const base::SourceText>> text_of(const std::string& file) const;
+  base::Result<base::Yaml> parse(const std::string& file) const;
+  base::Result<const Model*> load_model(const std::string& file) const;
+  base::Result<const Component*> load_component(const std::string& file) const;
+  base::Result<const ReadAdapter*> load_adapter(const std::string& file) const;
+  // False where the model's `match` cannot name one of the words.
+  bool may_describe(const std::string& file, const std::vector<std::string>& words) const;
+  std::vector<std::string> names_in(std::string_view folder) const;
 
-  Shared<std::map<std::string, std::shared_ptr<const std::string>>> texts_;  // file under specs/ -> text
-  Shared<std::map<std::string, std::string>> shown_;  // the same of files that are not under specs/
-  Shared<std::map<std::string, int>> rank_;           // of models: how many folders are below theirs
+  mutable Shared<std::map<std::string, File>> files_;  // by name under specs/; tables apart
+  Shared<std::map<std::string, int>> rank_;            // of models: how many folders are below theirs
   int folders_ = 0;
   Shared<std::vector<std::string>> notices_;
   Shared<std::map<std::string, DimInfo>> dims_;
   Shared<std::map<std::string, RoleInfo>> roles_;
-  Shared<std::map<std::string, std::shared_ptr<const Model>>> models_;
   Shared<std::map<std::string, QuantScheme>> quants_;
   Shared<std::vector<KvFormat>> kv_formats_;
   Shared<std::map<std::string, Engine>> engines_;
@@ -141,10 +172,13 @@ class Library {
   Shared<Counting> counting_;
   Shared<GgufTable> gguf_;
   Shared<RopeScalingTable> rope_scaling_;
-  Shared<std::map<std::string, Adapter>> adapters_;  // each with its own rules alone
-  Shared<std::map<std::string, std::string>> extends_;
-  Shared<std::map<std::string, Adapter>> resolved_;                             // with those it extends
-  mutable std::map<std::string, std::shared_ptr<const Component>> components_;  // by file
+  // What has been read, by file.
+  mutable Shared<std::set<std::string>> read_;
+  mutable Shared<std::map<std::string, std::shared_ptr<const Model>>> models_;
+  mutable Shared<std::map<std::string, std::shared_ptr<const Component>>> components_;
+  mutable Shared<std::map<std::string, std::shared_ptr<const ReadAdapter>>> adapters_;
+  // With the rules of those that they extend.
+  mutable Shared<std::map<std::string, std::shared_ptr<const Adapter>>> resolved_;
 };
 
 // The global tables, on their own.

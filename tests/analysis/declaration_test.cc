@@ -19,7 +19,7 @@ std::string format(const std::string& declared, const std::string& path, const s
   const std::shared_ptr<const spec::Library> library = own_library();
   const std::shared_ptr<const base::Json> declaration = json(declared), around = json(config);
   base::Faults faults;
-  const Declaration parts(*library, *library->models().at("llama"), *around, *declaration,
+  const Declaration parts(*library, **library->model("llama"), *around, *declaration,
                           "config.quantization_config", faults);
   const Declaration::Found found = parts.find(path, path, op, faults);
   if (!faults.empty()) return messages(faults);
@@ -35,7 +35,7 @@ std::string number(const std::string& declared, const std::string& path, const c
   const std::shared_ptr<const spec::Library> library = own_library();
   const std::shared_ptr<const base::Json> declaration = json(declared), around = json("{}");
   base::Faults faults;
-  const Declaration parts(*library, *library->models().at("llama"), *around, *declaration,
+  const Declaration parts(*library, **library->model("llama"), *around, *declaration,
                           "config.quantization_config", faults);
   const Declaration::Found found = parts.find(path, path, "linear", faults);
   if (!found.format) return "plain";
@@ -212,7 +212,7 @@ TEST(Declaration, CopiesThatKeysTellApart) {
       R"({"quant_algo": "MIXED_PRECISION", "quantized_layers": {"m.layers.3.experts.5.up": {"quant_algo": "NVFP4"}}})");
   const auto around = json("{}");
   base::Faults faults;
-  const Declaration parts(*library, *library->models().at("llama"), *around, *declared, "o", faults);
+  const Declaration parts(*library, **library->model("llama"), *around, *declared, "o", faults);
   EXPECT_TRUE(parts.tells_copies_apart("m.layers.*.experts.*"));
   EXPECT_FALSE(parts.tells_copies_apart("m.layers.*.other.*"));
   EXPECT_TRUE(

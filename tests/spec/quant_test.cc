@@ -98,8 +98,10 @@ TEST(Quant, OwnLibrary) {
       for (const spec::WeightAxis& axis : node.weight_axes)
         EXPECT_TRUE(axis.replicated || !axis.parts.empty()) << name << "." << node.name;
   }
-  for (const auto& [name, shared] : library->models()) {
-    const spec::Model& model = *shared;
+  for (const std::string& name : library->model_names()) {
+    const base::Result<const spec::Model*> read = library->model(name);
+    ASSERT_TRUE(read.ok()) << messages(read.faults());
+    const spec::Model& model = **read;
     EXPECT_FALSE(model.src.empty()) << name << " has no source";
     for (const std::string& adapter : model.adapters)
       EXPECT_TRUE(library->adapter(adapter, model.at).ok()) << name;
