@@ -120,123 +120,16 @@ void apply_published(const std::shared_ptr<const Json>& document, const Json& pu
       if (note.is_string()) into.notes.push_back(note.get<std::string>());
 }
 
-// The total of the catalogue, for a snapshot of exactly the repository it names.
-Faults apply_catalogue(const std::string& snapshots_folder, Truth& into) {
-  const std::string home = std::filesystem::path(snapshots_folder).parent_path().string();
-  base::Result<std::optional<CatalogueRow>> row = catalogue_row(home.empty() ? "." : home, into.repo);
-  if (!row) return row.faults();
-  if (!*row || !(*row)->elements) return {};
-  const std::string source = fmt::format("{}, commit {}", (*row)->catalogue, (*row)->revision);
-  if (into.recorded_elements && *into.recorded_elements != *(*row)->elements)
-    into.notes.push_back(fmt::format(
-        "{} records {} elements, the record {} ({})", source, base::with_commas(*(*row)->elements),
-        base::with_commas(*into.recorded_elements), into.recorded_elements_source));
-  into.recorded_elements = (*row)->elements;
-  into.recorded_elements_source = source;
-  if (into.level == Level::kConfig) into.level = Level::kCount;
-  return {};
-}
+// The catalogue, read when it is first asked.
+class Catalogue {
+ public:
+  explicit Catalogue(std::string home) : home_(std::move(home)) {}
+  base::Result<std::optional<CatalogueRow>> row(const std::string& repo);
 
-std::string name_of_file(const std::string& path) {
-  const std::string file = std::filesystem::path(path).filename().string();
-  return file.substr(0, file.size() - std::string_view(kSnapshotEnd).size());
-}
-
-base::Result<std::shared_ptr<const Json>> read_document(const std::string& path) {
-  base::Result<std::string> packed = base::read_file(path, kMaxSnapshotBytes);
-  if (!packed) return packed.faults();
-  base::Result<std::string> text = base::zstd_decompress(*packed, path, kMaxSnapshotBytes);
-  if (!text) return text.faults();
-  base::Result<std::shared_ptr<const Json>> document = base::parse_json(*text, path);
-  if (!document) return document.faults();
-  const Json* format = (*document)->is_object() ? member(**document, "format") : nullptr;
-  if (format == nullptr || *format != kSnapshotFormat)
-    return file_fault(path, "not a snapshot of format 1", "{\"format\": 1, ...}",
-                      "make it again with 'archlight snapshots add'");
-  return document;
-}
-
-}  // namespace
-
-std::optional<std::string> find_snapshot(const std::string& home, const std::string& model) {
-  std::string name = model;
-  if (const size_t slash = name.find('/'); slash != std::string::npos) name.replace(slash, 1, "--");
-  if (!plain_file_name(name)) return std::nullopt;
-  const std::string path = home + "/snapshots/" + name + kSnapshotEnd;
-  return base::file_exists(path) ? std::optional<std::string>(path) : std::nullopt;
-}
-
-base::Result<Truth> read_snapshot(const std::string& path) {
-  std::string file = path;
-  const std::string folder = std::filesystem::path(path).parent_path().string();
-  base::Result<std::shared_ptr<const Json>> document = read_document(file);
-  if (!document) return document.faults();
-  if (const std::string target = text_member(**document, "alias_of"); !target.empty()) {
-    if (!plain_file_name(target))
-      return file_fault(path, "an alias of '" + short_name(target) + "'", "a snapshot's name");
-    file = folder + "/" + target + kSnapshotEnd;
-    document = read_document(file);
-    if (!document) return document.faults();
-    if ((*document)->contains("alias_of"))
-      return file_fault(path, "an alias of the alias '" + target + "'", "a snapshot's own name");
-  }
-  const std::string name = name_of_file(file);
-  Truth truth;
-  truth.repo = repo_of_name(name);
-  truth.origin = "snapshot " + name;
-  bool exact = true;
-  if (const Json* record = member(**document, "record"); record != nullptr && record->is_object()) {
-    if (Faults faults = apply_record(*document, *record, name, file, truth); !faults.empty()) return faults;
-    const Json* source = member(*record, "source");
-    exact = !recorded_id(name, text_member(*source, "repo_id_on_hf")).hub_id.empty();
-  }
-  if (const Json* published = member(**document, "published"); published != nullptr && published->is_object())
-    apply_published(*document, *published, truth);
-  if (exact)
-    if (Faults faults = apply_catalogue(folder, truth); !faults.empty()) return faults;
-  return truth;
-}
-
-base::Result<std::vector<std::string>> snapshot_names(const std::string& home) {
-  base::Result<std::vector<std::string>> files = base::list_files(home + "/snapshots");
-  if (!files) return files.faults();
-  std::vector<std::string> out;
-  for (const std::string& file : *files)
-    if (file.size() > std::string_view(kSnapshotEnd).size() && file.ends_with(kSnapshotEnd))
-      out.push_back(name_of_file(file));
-  return out;
-}
-
-base::Result<std::vector<SnapshotInfo>> list_snapshots(const std::string& home) {
-  base::Result<std::string> root = home_or_default(home);
-  if (!root) return root.faults();
-  const std::string folder = *root + "/snapshots";
-  base::Result<std::vector<std::string>> names = snapshot_names(*root);
-  if (!names) return names.faults();
-  std::vector<SnapshotInfo> out;
-  Faults faults;
-  for (const std::string& name : *names) {
-    base::Result<Truth> truth = read_snapshot(folder + "/" + name + kSnapshotEnd);
-    if (!truth) {
-      base::append(faults, truth.faults());
-      continue;
-    }
-    SnapshotInfo info;
-    info.name = name;
-    const std::string opened = truth->origin.substr(std::string_view("snapshot ").size());
-    if (opened != info.name) info.alias_of = opened;
-    info.repo = truth->repo;
-    info.level = truth->level;
-    info.partial = truth->partial;
-    info.has_config = truth->config != nullptr;
-    info.has_quant_config = truth->quant_config != nullptr;
-    out.push_back(std::move(info));
-  }
-  if (!faults.empty()) return faults;
-  return out;
-}
-
-namespace {
+ private:
+  std::string home_, path_;
+  std::optional<base::Result<std::string>> text_;
+};
 
 // The catalogue's text; empty where there is none.
 base::Result<std::string> catalogue_text(const std::string& home, std::string* path) {
@@ -289,7 +182,136 @@ std::string catalogue_name(const std::string& text) {
   return first.rfind("# ", 0) == 0 ? first.substr(2) : "catalogue";
 }
 
+base::Result<std::optional<CatalogueRow>> Catalogue::row(const std::string& repo) {
+  if (repo.find_first_of("\t\n") != std::string::npos || repo.empty()) return std::optional<CatalogueRow>();
+  if (!text_) text_ = catalogue_text(home_, &path_);
+  if (!*text_) return text_->faults();
+  const std::string& text = **text_;
+  const size_t at = text.find("\n" + repo + "\t");
+  if (at == std::string::npos) return std::optional<CatalogueRow>();
+  const std::string_view line = std::string_view(text).substr(at + 1);
+  base::Result<CatalogueRow> row = parse_catalogue_line(line.substr(0, line.find('\n')), path_);
+  if (!row) return row.faults();
+  row->catalogue = catalogue_name(text);
+  return std::optional<CatalogueRow>(std::move(*row));
+}
+
+// The total of the catalogue, for a snapshot of exactly the repository it names.
+Faults apply_catalogue(Catalogue& catalogue, Truth& into) {
+  base::Result<std::optional<CatalogueRow>> row = catalogue.row(into.repo);
+  if (!row) return row.faults();
+  if (!*row || !(*row)->elements) return {};
+  const std::string source = fmt::format("{}, commit {}", (*row)->catalogue, (*row)->revision);
+  if (into.recorded_elements && *into.recorded_elements != *(*row)->elements)
+    into.notes.push_back(fmt::format(
+        "{} records {} elements, the record {} ({})", source, base::with_commas(*(*row)->elements),
+        base::with_commas(*into.recorded_elements), into.recorded_elements_source));
+  into.recorded_elements = (*row)->elements;
+  into.recorded_elements_source = source;
+  if (into.level == Level::kConfig) into.level = Level::kCount;
+  return {};
+}
+
+std::string name_of_file(const std::string& path) {
+  const std::string file = std::filesystem::path(path).filename().string();
+  return file.substr(0, file.size() - std::string_view(kSnapshotEnd).size());
+}
+
+base::Result<std::shared_ptr<const Json>> read_document(const std::string& path) {
+  base::Result<std::string> packed = base::read_file(path, kMaxSnapshotBytes);
+  if (!packed) return packed.faults();
+  base::Result<std::string> text = base::zstd_decompress(*packed, path, kMaxSnapshotBytes);
+  if (!text) return text.faults();
+  base::Result<std::shared_ptr<const Json>> document = base::parse_json(*text, path);
+  if (!document) return document.faults();
+  const Json* format = (*document)->is_object() ? member(**document, "format") : nullptr;
+  if (format == nullptr || *format != kSnapshotFormat)
+    return file_fault(path, "not a snapshot of format 1", "{\"format\": 1, ...}",
+                      "make it again with 'archlight snapshots add'");
+  return document;
+}
+
 }  // namespace
+
+std::optional<std::string> find_snapshot(const std::string& home, const std::string& model) {
+  std::string name = model;
+  if (const size_t slash = name.find('/'); slash != std::string::npos) name.replace(slash, 1, "--");
+  if (!plain_file_name(name)) return std::nullopt;
+  const std::string path = home + "/snapshots/" + name + kSnapshotEnd;
+  return base::file_exists(path) ? std::optional<std::string>(path) : std::nullopt;
+}
+
+namespace {
+
+base::Result<Truth> read_with(Catalogue& catalogue, const std::string& path) {
+  std::string file = path;
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  base::Result<std::shared_ptr<const Json>> document = read_document(file);
+  if (!document) return document.faults();
+  if (const std::string target = text_member(**document, "alias_of"); !target.empty()) {
+    if (!plain_file_name(target))
+      return file_fault(path, "an alias of '" + short_name(target) + "'", "a snapshot's name");
+    file = folder + "/" + target + kSnapshotEnd;
+    document = read_document(file);
+    if (!document) return document.faults();
+    if ((*document)->contains("alias_of"))
+      return file_fault(path, "an alias of the alias '" + target + "'", "a snapshot's own name");
+  }
+  const std::string name = name_of_file(file);
+  Truth truth;
+  truth.repo = repo_of_name(name);
+  truth.origin = "snapshot " + name;
+  bool exact = true;
+  if (const Json* record = member(**document, "record"); record != nullptr && record->is_object()) {
+    if (Faults faults = apply_record(*document, *record, name, file, truth); !faults.empty()) return faults;
+    const Json* source = member(*record, "source");
+    exact = !recorded_id(name, text_member(*source, "repo_id_on_hf")).hub_id.empty();
+  }
+  if (const Json* published = member(**document, "published"); published != nullptr && published->is_object())
+    apply_published(*document, *published, truth);
+  if (exact)
+    if (Faults faults = apply_catalogue(catalogue, truth); !faults.empty()) return faults;
+  return truth;
+}
+
+}  // namespace
+
+base::Result<Truth> read_snapshot(const std::string& path) {
+  const std::string home = std::filesystem::path(path).parent_path().parent_path().string();
+  Catalogue catalogue(home.empty() ? "." : home);
+  return read_with(catalogue, path);
+}
+
+base::Result<std::vector<SnapshotInfo>> list_snapshots(const std::string& home) {
+  base::Result<std::string> root = home_or_default(home);
+  if (!root) return root.faults();
+  const std::string folder = *root + "/snapshots";
+  base::Result<std::vector<std::string>> files = base::list_files(folder);
+  if (!files) return files.faults();
+  std::vector<SnapshotInfo> out;
+  Faults faults;
+  Catalogue catalogue(*root);
+  for (const std::string& file : *files) {
+    if (file.size() <= std::string_view(kSnapshotEnd).size() || !file.ends_with(kSnapshotEnd)) continue;
+    base::Result<Truth> truth = read_with(catalogue, folder + "/" + file);
+    if (!truth) {
+      base::append(faults, truth.faults());
+      continue;
+    }
+    SnapshotInfo info;
+    info.name = name_of_file(file);
+    const std::string opened = truth->origin.substr(std::string_view("snapshot ").size());
+    if (opened != info.name) info.alias_of = opened;
+    info.repo = truth->repo;
+    info.level = truth->level;
+    info.partial = truth->partial;
+    info.has_config = truth->config != nullptr;
+    info.has_quant_config = truth->quant_config != nullptr;
+    out.push_back(std::move(info));
+  }
+  if (!faults.empty()) return faults;
+  return out;
+}
 
 base::Result<std::vector<CatalogueRow>> catalogue_rows(const std::string& home) {
   std::string path;
@@ -312,17 +334,7 @@ base::Result<std::vector<CatalogueRow>> catalogue_rows(const std::string& home) 
 }
 
 base::Result<std::optional<CatalogueRow>> catalogue_row(const std::string& home, const std::string& repo) {
-  std::string path;
-  if (repo.find_first_of("\t\n") != std::string::npos || repo.empty()) return std::optional<CatalogueRow>();
-  base::Result<std::string> text = catalogue_text(home, &path);
-  if (!text) return text.faults();
-  const size_t at = text->find("\n" + repo + "\t");
-  if (at == std::string::npos) return std::optional<CatalogueRow>();
-  const std::string_view line = std::string_view(*text).substr(at + 1);
-  base::Result<CatalogueRow> row = parse_catalogue_line(line.substr(0, line.find('\n')), path);
-  if (!row) return row.faults();
-  row->catalogue = catalogue_name(*text);
-  return std::optional<CatalogueRow>(std::move(*row));
+  return Catalogue(home).row(repo);
 }
 
 base::Result<std::optional<base::Int128>> recorded_elements(const std::string& home,

@@ -28,8 +28,6 @@ struct SnapshotInfo {
   bool has_quant_config = false;
 };
 
-// The names of the snapshots under `home`/snapshots, sorted; none is opened.
-base::Result<std::vector<std::string>> snapshot_names(const std::string& home);
 // Every snapshot under `home`/snapshots, by name. An empty `home` is base::home_folder().
 base::Result<std::vector<SnapshotInfo>> list_snapshots(const std::string& home = {});
 
