@@ -61,3 +61,4 @@ row "inspect $id --json" inspect "$id" --json
 row "explain $id params.total" explain "$id" params.total
 row "inspect: one header, 91,991 tensors" inspect "$work/header/$file"
 row "inspect: record folder, 91,991 tensors" inspect "$work/record/$file"
+row "models" models
