@@ -156,9 +156,8 @@ weights:
   const base::Result<BillPtr> empty = under(with_profile("label: empty\nsource: made up\n"));
   ASSERT_FALSE(empty.ok());
   EXPECT_EQ(messages(empty.faults()),
-            "specs/precision/p.yaml:1:1: precision profile 'p' rewrites nothing; expected 'cache' records, "
-            "'weights', or "
-            "both");
+            "specs/precision/p.yaml:1:1: precision profile 'p' rewrites nothing; expected 'cache', "
+            "'weights', or both");
 }
 
 // A kind that no component keeps would never be rewritten.

@@ -178,10 +178,11 @@ TEST(Precision, NumbersUnderAProfileAndTheEvidenceOfTheCheckpoint) {
   EXPECT_NE(text.find("what an allocator reserves is not known: no engine is named"), std::string::npos);
   EXPECT_NE(shown.find("kv.held_bytes\n"), std::string::npos);
   const std::string of_what_if = archlight(with("fp8_cache")).out;
-  EXPECT_NE(of_what_if.find(
-                "cache entries key as elements F8_E4M3, value as elements F8_E4M3; what it does not name "
-                "keeps the format above"),
-            std::string::npos)
+  EXPECT_NE(
+      of_what_if.find(
+          "cache entries value as elements F8_E4M3, key as elements F8_E4M3; what it does not name keeps "
+          "the format above"),
+      std::string::npos)
       << of_what_if;
 }
 
