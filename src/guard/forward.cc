@@ -62,7 +62,10 @@ class Forwards {
       if (call.parent < 0 && component.role == "block") residuals(component, static_cast<int>(i), forwards);
     }
     out_.ran = out_.checks > 0;
-    if (!out_.ran) out_.not_run = "no forward pass that its anchors name is at hand";
+    if (out_.ran) return;
+    const bool any = std::ranges::any_of(forwards_, [](const auto& row) { return !row.second.empty(); });
+    out_.not_run = any ? "nothing in the forward passes at hand can be compared"
+                       : "no forward pass that its anchors name is at hand";
   }
 
  private:

@@ -96,6 +96,11 @@ TEST(Forward, ASourceThatIsNotAtHandIsNotCompared) {
   EXPECT_EQ(row().not_run, "the forward source is not at hand; --source FOLDER gives one");
   truth.sources = {truth::Source::of_texts({{"other.py", "x = 1\n"}}, "", "made up/")};
   EXPECT_EQ(row().not_run, "no forward pass that its anchors name is at hand");
+  truth.sources = {truth::Source::of_texts(
+      {{"modeling_tiny.py",
+        "class TinyBlock:\n  def forward(self, x):\n    return x\nclass TinyAttention: pass\n"}},
+      "", "made up/")};
+  EXPECT_EQ(row().not_run, "nothing in the forward passes at hand can be compared");
   truth.sources = {truth::Source::of_texts({{"modeling_tiny.py", kSource}}, "", "made up/")};
   // Of the block: norm before attn, norm and attn before mlp, and the sums. Of the attention: q, k and v before o.
   EXPECT_EQ(row().checks, 3 + 1 + 3);
