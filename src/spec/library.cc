@@ -469,7 +469,7 @@ Result<const Model*> Library::model(const std::string& name) const {
 Result<const Engine*> Library::engine(const std::string& name) const {
   const auto it = engines_->find(name);
   if (it != engines_->end()) return &it->second;
-  return fault_at({}, "unknown engine '" + name + "'", "one of " + joined(names_of(*engines_)),
+  return fault_at({}, "unknown engine '" + name + "'", "a name that 'archlight engines' lists",
                   base::did_you_mean(name, names_of(*engines_)));
 }
 

@@ -88,7 +88,8 @@ TEST(Status, Usage) {
        "no block 'layers.self_atn' in this model; expected a block's path, or all; did you mean "
        "'layers.self_attn'?\n"},
       {{"inspect", kIndexLevel, "--engine", "llama_ccp"},
-       "unknown engine 'llama_ccp'; expected one of llama_cpp, "},
+       "unknown engine 'llama_ccp'; expected a name that 'archlight engines' lists; did you mean "
+       "'llama_cpp'?\n"},
       {{"inspect", kIndexLevel, "--engine-option", "ubatch=4"},
        "--engine-option 'ubatch=4' without an engine; expected --engine NAME; 'archlight engines' lists "
        "them\n"},
