@@ -291,6 +291,10 @@ base::Result<Traffic> traffic_of(const Analysis& analysis, const Analysis& store
 
   std::map<NodeId, const Cache*> caches;
   for (const Cache& cache : analysis.caches) caches.emplace(cache.node, &cache);
+  const auto moves = [&](NodeId id, std::optional<size_t> operand, Expr bytes) {
+    out.activation_moves.push_back({id, operand, graph::kNone, bytes});
+    out.activations[id] = out.activations[id] + bytes;
+  };
   std::set<std::pair<int, NodeId>> charged;  // by the reading layers' group
   Roots roots(tree);
   for (NodeId id = 0; id < tree.nodes.size(); ++id) {
@@ -302,7 +306,8 @@ base::Result<Traffic> traffic_of(const Analysis& analysis, const Analysis& store
       out.kv_write[id] = written * element_bytes(analysis, *own->second, out);
     }
     if (node.op->traffic == spec::Traffic::kView) continue;
-    for (NodeId operand : node.in) {
+    for (size_t o = 0; o < node.in.size(); ++o) {
+      const NodeId operand = node.in[o];
       bool plain = false;
       for (NodeId root : roots.of(operand)) {
         if (const auto cache = caches.find(root); cache != caches.end()) {
@@ -319,17 +324,17 @@ base::Result<Traffic> traffic_of(const Analysis& analysis, const Analysis& store
             tokens = *analysis.reads[id] / analysis.shape[root][1];
           else if (analysis.reads[id])
             tokens = *analysis.reads[id];
-          out.kv_read[id] =
-              out.kv_read[id] + analysis.batch * tokens * entry_bytes(analysis, *cache->second, out);
+          const Expr bytes = analysis.batch * tokens * entry_bytes(analysis, *cache->second, out);
+          out.kv_reads.push_back({id, o, root, bytes});
+          out.kv_read[id] = out.kv_read[id] + bytes;
         } else if (tree.nodes[root].op->traffic != spec::Traffic::kOnChip) {
           plain = true;
         }
       }
-      if (plain)
-        out.activations[id] = out.activations[id] + (analysis.elements_read(operand, id)) * act_width;
+      if (plain) moves(id, o, analysis.elements_read(operand, id) * act_width);
     }
     if (node.op->traffic != spec::Traffic::kOnChip && !node.cache)
-      out.activations[id] = out.activations[id] + (product(pool, analysis.computed[id])) * act_width;
+      moves(id, std::nullopt, product(pool, analysis.computed[id]) * act_width);
   }
   return out;
 }

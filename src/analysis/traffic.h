@@ -15,6 +15,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "analysis/storage.h"
@@ -29,8 +30,17 @@ struct EngineInUse {
   std::vector<spec::EngineOption> options;  // with the values in use
 };
 
+// One edge's part of a node's bytes: an operand's, or with no operand the output's.
+struct Move {
+  graph::NodeId node = graph::kNone;
+  std::optional<size_t> operand;
+  graph::NodeId entry = graph::kNone;  // of a cache read, the kept node
+  expr::Expr bytes;
+};
+
 struct Traffic {
   std::vector<expr::Expr> weights, activations, kv_read, kv_write;  // by node; every cell has a value
+  std::vector<Move> activation_moves, kv_reads;                     // what two of them are the sums of
   base::Dtype activation_dtype = base::Dtype::kBF16;
   base::Dtype kv_dtype = base::Dtype::kBF16;
   std::string kv_dtype_origin;

@@ -107,6 +107,23 @@ int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err)
   precision(explain_cmd);
   explain_cmd->callback([&] { status = explain(model, quantity, latex, options, out, err); });
 
+  EstimateOptions deployment;
+  CLI::App* estimate_cmd =
+      app.add_subcommand("estimate", "what serving costs on given GPUs: memory, batch, TTFT, TPOT");
+  estimate_cmd->add_option("MODEL", model)->required();
+  estimate_cmd->add_option("--gpu", deployment.gpu, "a file of specs/gpus")->required();
+  estimate_cmd->add_option("--plan", deployment.plan, "degrees, as in dp=8,ep=8")->required();
+  estimate_cmd->add_option("--isl", deployment.input_tokens, "input tokens of a request")
+      ->check(CLI::PositiveNumber);
+  estimate_cmd->add_option("--osl", deployment.output_tokens, "output tokens of a request")
+      ->check(CLI::PositiveNumber);
+  estimate_cmd->add_option("--batch", deployment.batch, "requests of one attention group")
+      ->check(CLI::PositiveNumber);
+  estimate_cmd->add_option("--assumptions", deployment.assumptions, "a file of specs/assumptions")
+      ->capture_default_str();
+  common(estimate_cmd, false);
+  estimate_cmd->callback([&] { status = estimate(model, deployment, options, out, err); });
+
   CLI::App* validate_cmd =
       app.add_subcommand("validate", "hold a model, or a spec file against all its snapshots");
   CLI::Option* validated = validate_cmd->add_option("MODEL|SPEC", target);

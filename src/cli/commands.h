@@ -20,6 +20,14 @@ struct GraphOptions {
   int depth = 1;
 };
 
+struct EstimateOptions {
+  std::string gpu, plan, assumptions = "standard";
+  int64_t input_tokens = 1024, output_tokens = 1024;
+  int64_t batch = 0;  // requests of one attention group; 0: as many as fit
+};
+int estimate(const std::string& model, const EstimateOptions& shape, const Options& options, std::ostream& out,
+             std::ostream& err);
+
 int inspect(const std::string& model, const Options& options, std::ostream& out, std::ostream& err);
 int explain(const std::string& model, const std::string& quantity, bool latex, const Options& options,
             std::ostream& out, std::ostream& err);

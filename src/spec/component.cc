@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "spec/internal/reader.h"
+#include "spec/reader.h"
 
 namespace archlight::spec {
 namespace {
@@ -12,7 +12,6 @@ using base::fault_at;
 using base::Faults;
 using base::Result;
 using base::Yaml;
-using internal::Reader;
 
 std::string_view trim(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
@@ -47,15 +46,15 @@ Operand parse_operand(const Yaml& node, Faults& faults) {
 std::vector<NamedFormula> parse_dims(const Yaml& node, const std::string& what, Faults& faults) {
   std::vector<NamedFormula> out;
   for (const base::YamlEntry& entry :
-       internal::read_map(node, "'dims' of " + what, "a map of axis names to formulas", faults))
-    out.push_back({entry.key, internal::read_formula(entry.value, faults), entry.key_at});
+       read_map(node, "'dims' of " + what, "a map of axis names to formulas", faults))
+    out.push_back({entry.key, read_formula(entry.value, faults), entry.key_at});
   return out;
 }
 
 std::vector<WeightAxis> parse_weight_axes(const Yaml& node, const std::string& what, Faults& faults) {
   std::vector<WeightAxis> out;
-  for (const Yaml& item : internal::read_list(node, "'weight_axes' of " + what,
-                                              "a list with one entry per axis of the weight", faults)) {
+  for (const Yaml& item :
+       read_list(node, "'weight_axes' of " + what, "a list with one entry per axis of the weight", faults)) {
     Reader reader(item, "a weight axis of " + what, faults);
     WeightAxis axis;
     axis.replicated = reader.flag("replicated");
@@ -81,7 +80,7 @@ void read_entry_dtype(const Yaml& node, CacheEntry& out, Faults& faults) {
     out.dtype_source = reader.required_text("source");
     reader.finish();
   } else {
-    name = internal::read_text(node, "the dtype of a cache entry", faults);
+    name = read_text(node, "the dtype of a cache entry", faults);
   }
   out.model_dtype = name == "model";
   out.dtype = base::dtype_from_name(name);
@@ -165,7 +164,7 @@ std::optional<Axiom> parse_comparison(const std::string& text, const base::Span&
 
 std::vector<Axiom> parse_axioms(const Yaml& node, Faults& faults) {
   std::vector<Axiom> out;
-  for (const Yaml& item : internal::read_list(node, "'axioms'", "a list of comparisons", faults)) {
+  for (const Yaml& item : read_list(node, "'axioms'", "a list of comparisons", faults)) {
     std::optional<Axiom> axiom;
     if (item.is_map()) {
       Reader reader(item, "an axiom", faults);
@@ -174,7 +173,7 @@ std::vector<Axiom> parse_axioms(const Yaml& node, Faults& faults) {
       reader.finish();
       if (axiom) axiom->when = when;
     } else {
-      axiom = parse_comparison(internal::read_text(item, "an axiom", faults), item.at, faults);
+      axiom = parse_comparison(read_text(item, "an axiom", faults), item.at, faults);
     }
     if (axiom) out.push_back(std::move(*axiom));
   }
@@ -241,7 +240,7 @@ std::vector<Operand> parse_operands(const Yaml& node, Faults& faults) {
 
 bool parse_prefill_only(const Yaml* phase, Faults& faults) {
   if (!phase) return false;
-  const std::string text = internal::read_text(*phase, "'phase'", faults);
+  const std::string text = read_text(*phase, "'phase'", faults);
   if (text != "prefill" && !text.empty())
     faults.push_back(fault_at(phase->at, "phase is '" + text + "'", "prefill, or no phase for both",
                               base::did_you_mean(text, {"prefill"})));
@@ -260,7 +259,7 @@ NodeDecl parse_node(const Yaml& node, const std::string& name, const base::Span&
     if (!value) return;
     ++targets;
     out.target = kind;
-    out.target_name = internal::read_text(*value, std::string("'") + key + "' of " + what, faults);
+    out.target_name = read_text(*value, std::string("'") + key + "' of " + what, faults);
     out.target_at = value->at;
   };
   target("op", NodeDecl::Target::kOp);
@@ -273,8 +272,7 @@ NodeDecl parse_node(const Yaml& node, const std::string& name, const base::Span&
                               "exactly one of them"));
   if (const Yaml* in = reader.get("in")) out.in = parse_operands(*in, faults);
   if (const Yaml* dims = reader.get("dims")) out.dims = parse_dims(*dims, what, faults);
-  if (const Yaml* dim = reader.get("dim"))
-    out.dims.push_back({"dim", internal::read_formula(*dim, faults), dim->at});
+  if (const Yaml* dim = reader.get("dim")) out.dims.push_back({"dim", read_formula(*dim, faults), dim->at});
   out.when = reader.formula("when");
   out.bias = reader.formula("bias");
   out.copies = reader.formula("copies");
@@ -323,8 +321,7 @@ Result<Component> parse_component(const Yaml& root, const std::string& name) {
     Reader inner(*cache, "'cache' of component '" + name + "'", faults);
     out.cache_family = inner.text("family");
     if (const Yaml* entries = inner.require("entries", "entries: [{node: NAME, kind: NAME}]"))
-      for (const Yaml& item :
-           internal::read_list(*entries, "'entries' of the cache", "a list of {node, kind}", faults))
+      for (const Yaml& item : read_list(*entries, "'entries' of the cache", "a list of {node, kind}", faults))
         out.cache.push_back(parse_cache_entry(item, faults));
     inner.finish();
   }
@@ -347,7 +344,7 @@ Result<Component> parse_component(const Yaml& root, const std::string& name) {
                                 "nodes that say weight_of: " + entry.key));
   }
   for (const base::YamlEntry& entry : reader.map("stream_out", "a map of stream names to nodes")) {
-    out.stream_out.emplace_back(entry.key, internal::read_text(entry.value, "a stream's node", faults));
+    out.stream_out.emplace_back(entry.key, read_text(entry.value, "a stream's node", faults));
     out.stream_out_places.push_back(entry.key_at);
   }
   if (const Yaml* reads = reader.get("reads")) out.reads_at = reads->at;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "spec/internal/reader.h"
+#include "spec/reader.h"
 
 namespace archlight::spec {
 namespace {
@@ -12,7 +12,6 @@ using base::fault_at;
 using base::Faults;
 using base::Json;
 using base::Yaml;
-using internal::Reader;
 
 struct ClassRow {
   KeyClass key_class;
@@ -38,7 +37,7 @@ constexpr ClassRow kClasses[] = {
 std::vector<std::pair<std::string, std::string>> read_pairs(Reader& reader, const char* key, Faults& faults) {
   std::vector<std::pair<std::string, std::string>> out;
   for (const base::YamlEntry& entry : reader.map(key, "a map of texts"))
-    out.emplace_back(entry.key, internal::read_text(entry.value, "'" + entry.key + "'", faults));
+    out.emplace_back(entry.key, read_text(entry.value, "'" + entry.key + "'", faults));
   return out;
 }
 

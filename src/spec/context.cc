@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "spec/binding.h"
-#include "spec/internal/reader.h"
+#include "spec/reader.h"
 
 namespace archlight::spec {
 namespace {
@@ -15,7 +15,7 @@ using base::Json;
 using base::Result;
 using base::Yaml;
 using expr::Rational;
-using internal::Reader;
+using Reader;
 
 const RopeType* type_of(const RopeScalingTable& table, const std::string& name) {
   for (const RopeType& type : table.types)

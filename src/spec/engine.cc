@@ -4,7 +4,7 @@
 
 #include "base/dtype.h"
 #include "base/int128.h"
-#include "spec/internal/reader.h"
+#include "spec/reader.h"
 
 namespace archlight::spec {
 namespace {
@@ -13,7 +13,7 @@ using base::fault_at;
 using base::Faults;
 using base::Result;
 using base::Yaml;
-using internal::Reader;
+using Reader;
 using Growth = CacheEntry::Growth;
 
 struct GrowthName {

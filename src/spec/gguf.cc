@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "spec/internal/reader.h"
 #include "spec/quant.h"
+#include "spec/reader.h"
 
 namespace archlight::spec {
 namespace {
@@ -13,17 +13,15 @@ using base::fault_at;
 using base::Faults;
 using base::Json;
 using base::Yaml;
-using internal::Reader;
 
 GgufKey parse_key(const base::YamlEntry& entry, Faults& faults) {
   GgufKey out;
   out.config_key = entry.key;
   if (!entry.value.is_map()) {
     if (entry.value.is_sequence())
-      for (const Yaml& item : entry.value.items)
-        out.keys.push_back(internal::read_text(item, entry.key, faults));
+      for (const Yaml& item : entry.value.items) out.keys.push_back(read_text(item, entry.key, faults));
     else
-      out.keys.push_back(internal::read_text(entry.value, entry.key, faults));
+      out.keys.push_back(read_text(entry.value, entry.key, faults));
     return out;
   }
   Reader reader(entry.value, "key '" + entry.key + "'", faults);
@@ -80,9 +78,9 @@ base::Result<GgufTable> parse_gguf_table(const Yaml& root) {
     row.adapter = inner.required_text("adapter");
     row.source = inner.required_text("source");
     for (const base::YamlEntry& entry : inner.map("when", "a map of metadata keys to values"))
-      row.when.emplace_back(entry.key, internal::read_text(entry.value, entry.key, faults));
+      row.when.emplace_back(entry.key, read_text(entry.value, entry.key, faults));
     const Yaml* config = inner.require("config", "a map of config keys and values");
-    row.config = std::make_shared<const Json>(config ? internal::json_of(*config) : Json::object());
+    row.config = std::make_shared<const Json>(config ? json_of(*config) : Json::object());
     if (config && !config->is_map())
       faults.push_back(
           fault_at(config->at, "'config' is " + config->describe(), "a map of config keys and values"));

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
-#include "spec/internal/reader.h"
+#include "spec/reader.h"
 
 namespace archlight::spec {
 namespace {
@@ -14,7 +14,6 @@ using base::Faults;
 using base::Json;
 using base::Result;
 using base::Yaml;
-using internal::Reader;
 
 constexpr const char* kDimKinds[] = {"head_count",  "width",  "whole", "expert_count", "vocab",
                                      "layer_count", "window", "count", "flag",         "ratio"};

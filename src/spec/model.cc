@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "spec/internal/reader.h"
+#include "spec/reader.h"
 
 namespace archlight::spec {
 namespace {
@@ -11,7 +11,6 @@ using base::fault_at;
 using base::Faults;
 using base::Result;
 using base::Yaml;
-using internal::Reader;
 
 std::vector<std::string> split_path(std::string_view text) {
   std::vector<std::string> out;
@@ -55,7 +54,7 @@ DimDecl parse_dim(const base::YamlEntry& entry, Faults& faults) {
     if (plain)
       out.config_keys.push_back(strip_config(value.text));
     else
-      out.formula = internal::read_formula(value, faults);
+      out.formula = read_formula(value, faults);
     return out;
   }
   Reader reader(value, "dim '" + entry.key + "'", faults);
@@ -86,7 +85,7 @@ StreamDecl parse_stream(const base::YamlEntry& entry, Faults& faults) {
   Reader reader(entry.value, "stream '" + entry.key + "'", faults);
   out.carries = reader.flag("carries");
   for (const Yaml& axis : reader.list("shape", "a list of axes"))
-    out.shape.push_back(internal::read_formula(axis, faults));
+    out.shape.push_back(read_formula(axis, faults));
   out.src = reader.text("src");
   out.src_at = reader.place("src");
   out.from = reader.text("from");
@@ -111,8 +110,8 @@ StreamDecl parse_stream(const base::YamlEntry& entry, Faults& faults) {
       inner.finish();
     } else {
       for (const Yaml& item : chosen->items) {
-        out.chosen += (out.chosen.empty() ? "" : ",") + internal::read_text(item, "a layer", faults);
-        out.listed.push_back(internal::read_formula(item, faults));
+        out.chosen += (out.chosen.empty() ? "" : ",") + read_text(item, "a layer", faults);
+        out.listed.push_back(read_formula(item, faults));
       }
     }
   }
@@ -161,21 +160,20 @@ LayerRule parse_layer_rule(const Yaml& node, Faults& faults) {
   int kinds = 0;
   for (const base::YamlEntry& entry : node.entries) {
     if (entry.key == "where" && (node.find("config") || node.find("listed"))) {
-      out.also = internal::read_formula(entry.value, faults);
+      out.also = read_formula(entry.value, faults);
     } else if (entry.key == "count" || entry.key == "where") {
       ++kinds;
       out.kind = entry.key == "count" ? LayerRule::Kind::kCount : LayerRule::Kind::kWhere;
-      out.formula = internal::read_formula(entry.value, faults);
+      out.formula = read_formula(entry.value, faults);
     } else if (entry.key == "config" || entry.key == "listed") {
       ++kinds;
       out.kind = entry.key == "config" ? LayerRule::Kind::kConfigEquals : LayerRule::Kind::kListed;
-      for (const std::string& key :
-           internal::read_texts(entry.value, "the config key of a layer rule", faults))
+      for (const std::string& key : read_texts(entry.value, "the config key of a layer rule", faults))
         out.config_keys.push_back(strip_config(key));
     } else if (entry.key == "equals") {
-      out.equals = internal::read_texts(entry.value, "'equals'", faults);
+      out.equals = read_texts(entry.value, "'equals'", faults);
     } else if (entry.key == "first") {
-      const std::string first = internal::read_text(entry.value, "'first'", faults);
+      const std::string first = read_text(entry.value, "'first'", faults);
       if (first == "0" || first == "1")
         out.first = first == "1" ? 1 : 0;
       else
@@ -192,15 +190,15 @@ LayerRule parse_layer_rule(const Yaml& node, Faults& faults) {
         faults.push_back(fault_at(entry.value.at, "'rest' is " + entry.value.describe(), "rest: true"));
     } else if (entry.key == "dims") {
       for (const base::YamlEntry& dim :
-           internal::read_map(entry.value, "'dims' of a layer rule", "a map of names to formulas", faults))
-        out.dims.push_back({dim.key, internal::read_formula(dim.value, faults), dim.key_at});
+           read_map(entry.value, "'dims' of a layer rule", "a map of names to formulas", faults))
+        out.dims.push_back({dim.key, read_formula(dim.value, faults), dim.key_at});
     } else if (entry.key == "per_layer") {
-      for (const base::YamlEntry& dim : internal::read_map(entry.value, "'per_layer' of a layer rule",
-                                                           "a map of dim names to config lists", faults))
+      for (const base::YamlEntry& dim :
+           read_map(entry.value, "'per_layer' of a layer rule", "a map of dim names to config lists", faults))
         out.per_layer.push_back(parse_dim(dim, faults));
     } else {
-      out.fills.emplace_back(
-          entry.key, internal::read_text(entry.value, "the fill of slot '" + entry.key + "'", faults));
+      out.fills.emplace_back(entry.key,
+                             read_text(entry.value, "the fill of slot '" + entry.key + "'", faults));
     }
   }
   if (kinds != 1)
@@ -250,9 +248,9 @@ BufferDecl parse_buffer(const Yaml& item, Faults& faults) {
   buffer.name = inner.text("name");
   inner.require("shape", "a list of axes");
   for (const Yaml& axis : inner.list("shape", "a list of axes"))
-    buffer.shape.push_back(internal::read_formula(axis, faults));
+    buffer.shape.push_back(read_formula(axis, faults));
   for (const Yaml& axis : inner.list("or_shape", "a list of axes"))
-    buffer.or_shape.push_back(internal::read_formula(axis, faults));
+    buffer.or_shape.push_back(read_formula(axis, faults));
   buffer.dtypes = read_dtypes(inner.texts("dtype"), item.at, faults);
   buffer.optional = inner.flag("optional");
   if (!buffer.or_shape.empty() && !buffer.optional)
@@ -282,7 +280,7 @@ QuantContext parse_quant_context(const Yaml& node, Faults& faults) {
     if (!dtypes.empty()) row.dtype = dtypes[0];
     row.optional = inner.flag("optional");
     for (const Yaml& axis : inner.list("shape", "a list of formulas over dims"))
-      row.shape.push_back(internal::read_formula(axis, faults));
+      row.shape.push_back(read_formula(axis, faults));
     row.source = inner.text("source");
     inner.finish();
     if (row.nodes.empty())
@@ -297,7 +295,7 @@ QuantContext parse_quant_context(const Yaml& node, Faults& faults) {
   out.scale_dtype = one("scale_dtype");
   for (const base::YamlEntry& entry :
        reader.map("schemes", "a map of declared schemes to those that stand for them"))
-    out.schemes.emplace_back(entry.key, internal::read_text(entry.value, "'" + entry.key + "'", faults));
+    out.schemes.emplace_back(entry.key, read_text(entry.value, "'" + entry.key + "'", faults));
   reader.finish();
   return out;
 }
@@ -311,7 +309,7 @@ QuantChoice parse_quant_choice(const Yaml& node, const std::string& role, Faults
     faults.push_back(
         fault_at(node.at, "the choice for role '" + role + "' is " + node.describe(), "{method: NAME}"));
   for (const base::YamlEntry& entry : node.entries) {
-    const std::string value = internal::read_text(entry.value, "'" + entry.key + "'", faults);
+    const std::string value = read_text(entry.value, "'" + entry.key + "'", faults);
     if (entry.key == "method")
       out.method = value;
     else
@@ -349,8 +347,8 @@ Result<Model> parse_model(const Yaml& root, const std::string& name) {
   }
   if (reader.has("config_roots")) out.config_roots = reader.texts("config_roots");
   for (const base::YamlEntry& entry : reader.map("components", "a map of slots to component names")) {
-    out.components.emplace_back(
-        entry.key, internal::read_text(entry.value, "the component of slot '" + entry.key + "'", faults));
+    out.components.emplace_back(entry.key,
+                                read_text(entry.value, "the component of slot '" + entry.key + "'", faults));
     out.component_places.push_back(entry.value.at);
   }
   for (const base::YamlEntry& entry : reader.map("dims", "a map of dim names to formulas"))
@@ -376,16 +374,16 @@ Result<Model> parse_model(const Yaml& root, const std::string& name) {
   for (const Yaml& item : reader.list("buffers", "a list of {path, shape, dtype, source}"))
     out.buffers.push_back(parse_buffer(item, faults));
   for (const base::YamlEntry& entry : reader.map("ignores", "a map of config keys to reasons")) {
-    const std::string reason = internal::read_text(entry.value, "why '" + entry.key + "' is ignored", faults);
+    const std::string reason = read_text(entry.value, "why '" + entry.key + "' is ignored", faults);
     if (entry.value.is_scalar() && reason.empty())
       faults.push_back(fault_at(entry.key_at, "config key '" + entry.key + "' is ignored without a reason",
                                 "why it changes nothing here"));
     out.ignores.push_back({strip_config(entry.key), reason, entry.key_at});
   }
   for (const base::YamlEntry& entry : reader.map("holds", "a map of config keys to formulas"))
-    out.holds.push_back({strip_config(entry.key), internal::read_formula(entry.value, faults), entry.key_at});
+    out.holds.push_back({strip_config(entry.key), read_formula(entry.value, faults), entry.key_at});
   for (const base::YamlEntry& entry : reader.map("lists", "a map of config lists to their lengths"))
-    out.lists.push_back({strip_config(entry.key), internal::read_formula(entry.value, faults), entry.key_at});
+    out.lists.push_back({strip_config(entry.key), read_formula(entry.value, faults), entry.key_at});
   const std::vector<std::string> phases = reader.texts("phases");
   out.prefill_only = phases == std::vector<std::string>{"prefill"};
   if (const Yaml* said = reader.get("phases"); said && !out.prefill_only)
@@ -430,8 +428,7 @@ Result<Adapter> parse_adapter(const Yaml& root, const std::string& name, std::st
       rule.transposed = inner.flag("transposed");
       inner.finish();
     } else {
-      rule.to =
-          split_path(internal::read_text(entry.value, "the checkpoint path of '" + entry.key + "'", faults));
+      rule.to = split_path(read_text(entry.value, "the checkpoint path of '" + entry.key + "'", faults));
     }
     out.rules.push_back(std::move(rule));
   }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "spec/internal/reader.h"
+#include "spec/reader.h"
 
 namespace archlight::spec {
 namespace {
@@ -10,7 +10,7 @@ namespace {
 using base::fault_at;
 using base::Faults;
 using base::Yaml;
-using internal::Reader;
+using Reader;
 
 EntryPart parse_part(const Yaml& item, const std::string& kind, Faults& faults) {
   Reader reader(item, "a part of entry '" + kind + "'", faults);
@@ -33,7 +33,7 @@ EntryLayout parse_layout(const base::YamlEntry& entry, Faults& faults) {
   EntryLayout out;
   out.kind = entry.key;
   out.at = entry.key_at;
-  for (const Yaml& part : internal::read_list(entry.value, "entry '" + entry.key + "'",
+  for (const Yaml& part : read_list(entry.value, "entry '" + entry.key + "'",
                                               "a list of {what, dtype, elements}", faults))
     out.parts.push_back(parse_part(part, entry.key, faults));
   if (entry.value.is_sequence() && out.parts.empty())

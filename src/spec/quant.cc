@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 
-#include "spec/internal/reader.h"
+#include "spec/reader.h"
 
 namespace archlight::spec {
 namespace {
@@ -12,7 +12,6 @@ using base::fault_at;
 using base::Faults;
 using base::Json;
 using base::Yaml;
-using internal::Reader;
 
 // "a.b.0" inside the declaration; null when absent.
 const Json* at_path(const Json& root, std::string_view path) {
@@ -73,8 +72,8 @@ StoredPattern parse_stored(const Yaml& node, bool for_each, std::vector<size_t>&
   }
   if (const Yaml* shape = reader.require("shape", "a list of axes, [] for a scalar")) {
     for (const Yaml& axis :
-         internal::read_list(*shape, "'shape' of a stored tensor", "a list of axes, [] for a scalar", faults))
-      out.shape.push_back(internal::read_formula(axis, faults));
+         read_list(*shape, "'shape' of a stored tensor", "a list of axes, [] for a scalar", faults))
+      out.shape.push_back(read_formula(axis, faults));
     out.scalar = shape->items.empty();
   }
   reader.finish();
@@ -90,11 +89,12 @@ base::Result<std::vector<QuantScheme>> parse_quant(const Yaml& root, const std::
   out.name = name;
   out.label = reader.required_text("label");
   out.source = reader.required_text("source");
+  out.matmul = reader.text("matmul");
   for (const Yaml& item : reader.list("declared_by", "a list of {key: value}")) {
     std::vector<std::pair<std::string, std::string>> alternative;
     for (const base::YamlEntry& entry :
-         internal::read_map(item, "an alternative of declared_by", "{key: value}", faults))
-      alternative.emplace_back(entry.key, internal::read_text(entry.value, entry.key, faults));
+         read_map(item, "an alternative of declared_by", "{key: value}", faults))
+      alternative.emplace_back(entry.key, read_text(entry.value, entry.key, faults));
     if (alternative.empty() && item.is_map())
       faults.push_back(fault_at(item.at, "an empty alternative in declared_by", "{key: value}"));
     out.declared_by.push_back(std::move(alternative));

@@ -2,6 +2,8 @@
 //
 // Keys of a file
 //   label, source
+//   matmul       the type that products with such a weight run in where the GPU has it (a key of its peak rates); the
+//                activations' own when absent, as for weights that are unpacked first
 //   dtypes       the file is one scheme for each of them, named after it ("ggml_q4_k"); `dtype: each` is that dtype
 //   declared_by  alternatives, each a map of keys to a value, '*' for present, or 'absent'. Keys are those of the
 //                checkpoint's declaration; with 'config.' in front, of the config around it. Of several schemes that
@@ -63,6 +65,7 @@ struct QuantScheme {
   std::string name;
   std::string label;
   std::string source;
+  std::string matmul;
   std::vector<std::vector<std::pair<std::string, std::string>>> declared_by;
   std::vector<QuantParam> params;
   std::vector<std::string> ops;

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "spec/internal/reader.h"
+#include "spec/reader.h"
 
 namespace archlight::spec {
 namespace {
@@ -11,13 +11,12 @@ using base::fault_at;
 using base::Faults;
 using base::Json;
 using base::Yaml;
-using internal::Reader;
 
 std::vector<std::pair<std::string, std::string>> pairs_of(Reader& reader, std::string_view key,
                                                           Faults& faults) {
   std::vector<std::pair<std::string, std::string>> out;
   for (const base::YamlEntry& entry : reader.map(key, "a map of keys to values"))
-    out.emplace_back(entry.key, internal::read_text(entry.value, entry.key, faults));
+    out.emplace_back(entry.key, read_text(entry.value, entry.key, faults));
   return out;
 }
 
@@ -73,7 +72,7 @@ base::Result<std::vector<MixedForm>> parse_declarations(const Yaml& root) {
     if (row.when.empty())
       faults.push_back(fault_at(item.at, "a form of declaration without 'when'", "{key: value}"));
     if (const base::Yaml* scope = reader.get("scope")) {
-      row.open_scope = internal::read_text(*scope, "scope", faults) == "open";
+      row.open_scope = read_text(*scope, "scope", faults) == "open";
       if (!row.open_scope)
         faults.push_back(fault_at(scope->at, "scope is " + scope->describe(), "open, or no such key"));
       reader.finish();
@@ -85,13 +84,12 @@ base::Result<std::vector<MixedForm>> parse_declarations(const Yaml& root) {
     row.plain = pairs_of(reader, "plain", faults);
     for (const base::YamlEntry& entry : reader.map("classes", "a map of words to ops")) {
       std::vector<std::string> ops;
-      for (const Yaml& op :
-           internal::read_list(entry.value, "class '" + entry.key + "'", "a list of ops", faults))
-        ops.push_back(internal::read_text(op, entry.key, faults));
+      for (const Yaml& op : read_list(entry.value, "class '" + entry.key + "'", "a list of ops", faults))
+        ops.push_back(read_text(op, entry.key, faults));
       row.classes.emplace_back(entry.key, std::move(ops));
     }
     for (const base::YamlEntry& entry : reader.map("presets", "a map of words to declarations"))
-      row.presets.emplace_back(entry.key, std::make_shared<const Json>(internal::json_of(entry.value)));
+      row.presets.emplace_back(entry.key, std::make_shared<const Json>(json_of(entry.value)));
     const std::string others = reader.text("others", "plain");
     row.others_whole = others == "whole";
     if (others != "plain" && others != "whole")

@@ -1,9 +1,9 @@
-#include "spec/internal/reader.h"
+#include "spec/reader.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-namespace archlight::spec::internal {
+namespace archlight::spec {
 
 using base::fault_at;
 using base::Yaml;
@@ -155,4 +155,4 @@ base::Json json_of(const Yaml& node) {
   return text;
 }
 
-}  // namespace archlight::spec::internal
+}  // namespace archlight::spec

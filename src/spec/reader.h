@@ -11,7 +11,7 @@
 #include "base/yaml.h"
 #include "expr/formula.h"
 
-namespace archlight::spec::internal {
+namespace archlight::spec {
 
 class Reader {
  public:
@@ -61,4 +61,4 @@ std::vector<std::string> read_texts(const base::Yaml& node, const std::string& w
 // What is written in YAML where JSON would stand: maps, lists, whole numbers, true, false, null; the rest is text.
 base::Json json_of(const base::Yaml& node);
 
-}  // namespace archlight::spec::internal
+}  // namespace archlight::spec
