@@ -121,6 +121,11 @@ int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err)
       ->check(CLI::PositiveNumber);
   estimate_cmd->add_option("--assumptions", deployment.assumptions, "a file of specs/assumptions")
       ->capture_default_str();
+  estimate_cmd->add_option("--usd-per-gpu-hour", deployment.usd_per_gpu_hour, "price of one GPU for an hour")
+      ->check(CLI::PositiveNumber);
+  estimate_cmd->add_option("--ops", deployment.ops, "ops that each step's table shows, longest first")
+      ->check(CLI::Range(size_t{1}, size_t{100000}))
+      ->capture_default_str();
   common(estimate_cmd, false);
   estimate_cmd->callback([&] { status = estimate(model, deployment, options, out, err); });
 
@@ -177,6 +182,9 @@ int run(int argc, const char* const* argv, std::ostream& out, std::ostream& err)
   common(engines_cmd, false);
   with_specs(engines_cmd);
   engines_cmd->callback([&] { status = engines(options, out, err); });
+  CLI::App* gpus_cmd = app.add_subcommand("gpus", "accelerators as published, each number with its source");
+  common(gpus_cmd, false);
+  gpus_cmd->callback([&] { status = gpus(options, out, err); });
 
   CLI::App* precisions_cmd = app.add_subcommand(
       "precisions", "precision profiles: formats to ask 'what if' about, and engines' layouts");

@@ -24,9 +24,12 @@ struct EstimateOptions {
   std::string gpu, plan, assumptions = "standard";
   int64_t input_tokens = 1024, output_tokens = 1024;
   int64_t batch = 0;  // requests of one attention group; 0: as many as fit
+  double usd_per_gpu_hour = 0;
+  size_t ops = 12;  // rows of each step's table of ops, longest first
 };
-int estimate(const std::string& model, const EstimateOptions& shape, const Options& options, std::ostream& out,
-             std::ostream& err);
+int gpus(const Options& options, std::ostream& out, std::ostream& err);
+int estimate(const std::string& model, const EstimateOptions& shape, const Options& options,
+             std::ostream& out, std::ostream& err);
 
 int inspect(const std::string& model, const Options& options, std::ostream& out, std::ostream& err);
 int explain(const std::string& model, const std::string& quantity, bool latex, const Options& options,

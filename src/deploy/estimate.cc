@@ -41,8 +41,8 @@ double cache_of_request(const analysis::Bill& bill, const LayoutTable& layout) {
   for (const analysis::Cache& cache : decode.caches) {
     if (!cache.apart.empty()) continue;
     const double layers = cache.group < 0 ? 1 : number(decode.layers[static_cast<size_t>(cache.group)]);
-    double bytes = number(analysis::entry_tokens(decode, cache)) * number(cache.per_token) *
-                   number(analysis::cache_width(decode, cache, bill.decode_traffic)) * layers *
+    double bytes = number(analysis::entry_tokens(decode, cache)) *
+                   number(analysis::entry_bytes(decode, cache, bill.decode_traffic)) * layers *
                    number(decode.in_layer[cache.node]);
     const Layout& kept = layout.kept[cache.node];
     for (size_t m = 0; m < kept.size(); ++m)

@@ -88,13 +88,15 @@ std::string unsorted(const nlohmann::ordered_json& value, const std::string& pat
 
 // A number's key is a unit, ends in one, or names a plain count or place.
 std::string without_unit(const Json& value, const std::string& key, const std::string& path) {
+  if (key == "peak_flops_per_s") return {};  // by type
   static const std::set<std::string> units = {"parameters",     "bytes",  "elements", "flops",
-                                              "flops_per_byte", "layers", "mutants"};
+                                              "flops_per_byte", "layers", "mutants",  "groups"};
   static const std::set<std::string> plain = {"checks", "faults", "open",        "advice", "line",
                                               "column", "nodes",  "first_layer", "value"};
   if (value.is_number()) {
-    for (const char* ending : {"_bytes", "_elements", "_tokens", "_requests", "_bytes_per_token", "_mutants",
-                               "_anchors", "_repositories"})
+    for (const char* ending :
+         {"_s", "_per_s", "_per_s_per_gpu", "_usd", "_joules", "_watts", "_gpus", "_bytes", "_elements",
+          "_tokens", "_requests", "_bytes_per_token", "_mutants", "_anchors", "_repositories"})
       if (key.ends_with(ending)) return {};
     return units.contains(key) || plain.contains(key) ? std::string() : path;
   }
@@ -152,6 +154,10 @@ const std::vector<std::vector<std::string>>& commands() {
       {"precisions"},
       {"guards"},
       {"guards", "measure", "mixtral", "--quiet"},
+      {"gpus"},
+      {"estimate", "deepseek-ai/DeepSeek-V3", "--gpu", "b200_sxm", "--plan", "dp=8,ep=8"},
+      {"estimate", "Qwen--Qwen3-8B", "--gpu", "rtx_4090", "--plan", "tp=1", "--usd-per-gpu-hour", "0.4"},
+      {"estimate", "Qwen--Qwen3-8B", "--gpu", "rtx_4091", "--plan", "tp=0"},
       {"snapshots", "add", "/no/such/folder"},
   };
   return rows;
