@@ -67,6 +67,10 @@ Result<Estimate> estimate(std::shared_ptr<const spec::Library> library,
   out.assumptions = assumptions;
   if (request.plan.pp > 1)
     return fault_at({}, fmt::format("pp={} is not estimated yet", request.plan.pp), "pp=1");
+  if (!gpu.peak("bf16") && !gpu.peak("fp16"))
+    return fault_at(
+        {}, fmt::format("no rate of 16-bit matrix products is published for {} ({})", gpu.name, gpu.id),
+        "a GPU whose file has bf16 or fp16 under 'peak_dense_flops_per_s'");
   if (binding->model->prefill_only)
     return fault_at({}, "the model has no decode phase", "a model that generates tokens");
   const int64_t groups = request.plan.dp, context = request.input_tokens + request.output_tokens;

@@ -67,10 +67,6 @@ Result<Gpu> parse_gpu(const Yaml& root, const std::string& id) {
     out.prices.push_back(
         {positive(rate, "'usd_per_gpu_hour'", faults), kind ? kind->text : "", source ? source->text : ""});
   }
-  if (reader.has("peak_dense_flops_per_s") && !out.peak_flops_per_s.contains("bf16") &&
-      !out.peak_flops_per_s.contains("fp16"))
-    faults.push_back(fault_at(root.at, "GPU '" + id + "' has no rate of 16-bit matrix products",
-                              "bf16 or fp16 under 'peak_dense_flops_per_s'"));
   reader.finish();
   if (!faults.empty()) return faults;
   return out;

@@ -1,7 +1,7 @@
 // gpu.h: one accelerator as published, from specs/gpus/NAME.yaml.
 //
 // Keys    name, vendor, memory_bytes, memory_bandwidth_bytes_per_s, peak_dense_flops_per_s {dtype: rate},
-//         link_bytes_per_s (per accelerator and direction over all its scale-up links), gpus_per_node, gpus_per_domain
+//         where published, link_bytes_per_s (per accelerator and direction over all its scale-up links), gpus_per_node, gpus_per_domain
 //         (accelerators that reach each other over that link), network_bytes_per_s (per accelerator and direction between
 //         domains), l2_bytes, pcie_bytes_per_s, tdp_w, note, sources, derived, alternatives, prices.
 // Units   Bytes, bytes/s, FLOP/s without sparsity (one multiply-add is 2), watts, US dollars an hour.

@@ -15,7 +15,6 @@ using base::Json;
 using base::Result;
 using base::Yaml;
 using expr::Rational;
-using Reader;
 
 const RopeType* type_of(const RopeScalingTable& table, const std::string& name) {
   for (const RopeType& type : table.types)

@@ -13,7 +13,6 @@ using base::fault_at;
 using base::Faults;
 using base::Result;
 using base::Yaml;
-using Reader;
 using Growth = CacheEntry::Growth;
 
 struct GrowthName {

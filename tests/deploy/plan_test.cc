@@ -60,9 +60,7 @@ TEST(Mesh, WorldsMustNest) {
   EXPECT_EQ(mesh_text("dp=8,ep=3"),
             "ep=3 does not divide the 8 GPUs of a stage (tp*dp*cp); expected a divisor of 8; try ep=2");
   EXPECT_EQ(mesh_text("tp=4,dcp=3"),
-            "dcp=3 does not divide tp=4; expected a divisor of tp, whose GPUs it uses\n"
-            "dcp = 3 and dense_tp = 4 do not nest; expected degrees of which the smaller "
-            "divides the larger, so that each GPU has one place in both");
+            "dcp=3 does not divide tp=4; expected a divisor of tp, whose GPUs it uses");
 }
 
 }  // namespace
