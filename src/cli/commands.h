@@ -87,7 +87,7 @@ int no_answer(const base::Faults& faults, const Options& options, std::ostream& 
 // "passed", "2 faults, 1 piece of advice", "not run: ...": how a guard fared.
 std::string outcome_of(const guard::GuardRun& run);
 // Advice, on err behind the faults.
-void print_advice(std::ostream& err, const base::Faults& advice);
+void print_advice(std::ostream& err, const base::Faults& advice, size_t most = 1000);
 
 // Rows of text in aligned columns, two spaces apart; a right-aligned column starts its header with '>'.
 std::string table(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows,

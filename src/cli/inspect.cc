@@ -97,6 +97,13 @@ std::string plain(std::string text) {
   return text.size() > 1000 ? text.substr(0, 1000) + "..." : text;
 }
 
+// Whether numbers are asked for at a length that the model is not published for.
+bool extrapolates(const Session& session, const spec::PublishedContext& context) {
+  if (!context.tokens || !session.bill) return false;
+  const expr::Rational longest{std::max(session.bill->input.prompt, session.bill->input.context), 1};
+  return compare(longest, *context.tokens) > 0;
+}
+
 // The stated length, and how its rope scaling was read.
 void print_context(const Session& session, std::ostream& out) {
   const spec::PublishedContext context = published_context_of(session);
@@ -114,6 +121,9 @@ void print_context(const Session& session, std::ostream& out) {
       out << ", factor " << text_value(*row.factor);
   }
   if (context.tokens) out << "\n";
+  if (extrapolates(session, context))
+    out << "            the prompt or context asked for is past it: an extrapolation, no range that the "
+           "model serves\n";
   for (const std::string& remark : context.remarks) out << "            " << plain(remark) << "\n";
 }
 
@@ -260,6 +270,7 @@ Json inspect_json(const Session& session) {
       out["context"]["scaling"].push_back(std::move(scaling));
     }
     if (!context.remarks.empty()) out["context"]["remarks"] = context.remarks;
+    out["context"]["extrapolated"] = extrapolates(session, context);
   }
   out["plain_dtype"] = base::dtype_name(bill.storage.plain_dtype);
   out["kv_dtype"] = base::dtype_name(bill.decode_traffic.kv_dtype);
@@ -325,7 +336,7 @@ int inspect(const std::string& model, const Options& options, std::ostream& out,
   const guard::Report& report = (*session)->report;
   if (!options.json) {
     print_faults(err, report.faults);
-    print_advice(err, report.advice);
+    print_advice(err, report.advice, 5);
   }
   if (report.verdict == guard::Verdict::kWrong) return kWrong;
   return report.bill ? kVerified : kNotVerifiable;

@@ -141,8 +141,11 @@ std::string outcome_of(const guard::GuardRun& run) {
   return out;
 }
 
-void print_advice(std::ostream& err, const base::Faults& advice) {
-  for (const base::Diagnostic& each : advice) err << "advice: " << each.message() << '\n';
+void print_advice(std::ostream& err, const base::Faults& advice, size_t most) {
+  for (size_t i = 0; i < std::min(most, advice.size()); ++i) err << "advice: " << advice[i].message() << '\n';
+  if (advice.size() > most)
+    err << fmt::format("advice: {} more pieces; 'archlight validate' shows all of them\n",
+                       advice.size() - most);
 }
 
 std::string shown_name(const Session& session) {

@@ -208,8 +208,14 @@ class Builder {
       if (it == names.end()) {
         std::vector<std::string> known;
         for (const auto& [other, unused] : names) known.push_back(other);
+        // "layers[3]", "layers.3": a layer of a stack.
+        const size_t joint = name.find_first_of("[.");
+        const bool layer = joint != std::string::npos && names.contains(name.substr(0, joint));
         fail(operand.at, reader + " reads '" + name + "', which is not defined above it",
-             "one of " + joined(known), base::did_you_mean(name, known));
+             "one of " + joined(known),
+             layer ? "to read layer i's output, give the stack an append stream: NAME: { from: hidden, "
+                     "after: [i] }"
+                   : base::did_you_mean(name, known));
         return std::nullopt;
       }
       if (it->second.failed) return std::nullopt;

@@ -10,7 +10,6 @@ namespace {
 using base::fault_at;
 using base::Faults;
 using base::Yaml;
-using Reader;
 
 EntryPart parse_part(const Yaml& item, const std::string& kind, Faults& faults) {
   Reader reader(item, "a part of entry '" + kind + "'", faults);
