@@ -22,6 +22,8 @@
 
 #include "analysis/storage.h"
 #include "deploy/plan.h"
+#include "expr/expr.h"
+#include "graph/tree.h"
 
 namespace archlight::deploy {
 

@@ -61,9 +61,8 @@ TEST(Status, Usage) {
        "--batch, --prompt, --context, --engine, --engine-option, --specs, --precision; did you mean "
        "'--context'?\n"},
       {{"inspekt", kIndexLevel},
-       "unknown command 'inspekt'; expected one of inspect, explain, validate, graph, models, ops, "
-       "components, "
-       "quants, engines, precisions, guards, snapshots; did you mean 'inspect'?\n"},
+       "unknown command 'inspekt'; expected one of inspect, explain, estimate, validate, graph, models, ops, "
+       "components, quants, engines, gpus, precisions, guards, snapshots; did you mean 'inspect'?\n"},
       {{"inspect", "Qwen--Qwen3-8B", "--precision", "vlm_fp8"},
        "unknown precision profile 'vlm_fp8'; expected a name that 'archlight precisions' lists; did you mean "
        "'vllm_fp8'?\n"},
