@@ -820,6 +820,28 @@ ALL = {
     "mimo_v2": mimo_v2, "idefics3": idefics3,
 }
 
+# Further keys that published configs of these families state, which say again what others say or change no size.
+PUBLISHED = {
+    "cohere2": dict(order_of_interleaved_layers="local_attn_first", layer_switch=4, use_parallel_block=True,
+                    use_gated_activation=True, use_embedding_sharing=True, use_parallel_embedding=True,
+                    position_embedding_type="rope_gptj", rotary_pct=1.0, use_qk_norm=False),
+    "ernie4_5": dict(compression_ratio=1.0, ignored_index=-100),
+    "ernie4_5_moe": dict(moe_use_aux_free=True, moe_capacity=[64, 64, 64], moe_gate="topk", moe_norm_min=1e-12,
+                         multi_token_pred_lambda=0.3, micro_batch_size=-1),
+    "gemma2": dict(sliding_window_size=lambda c: c["sliding_window"]),
+    "mamba1": dict(d_model=H, d_inner=lambda c: c.get("intermediate_size", 2 * H), n_layer=lambda c: c["num_hidden_layers"],
+                   pad_vocab_size_multiple=8, fused_add_norm=True, rms_norm=True, time_step_scale=1.0),
+    "mamba2": dict(intermediate_size=lambda c: c["num_heads"] * c["head_dim"], time_step_rank=6, time_step_scale=1.0,
+                   norm_before_gate=True, rms_norm=True),
+    "falcon_h1": dict(mamba_use_mlp=True, mlp_expansion_factor=8, time_step_rank="auto", attention_in_multiplier=1.0,
+                      lm_head_multiplier=0.039, mamba_norm_before_gate=False, projectors_bias=False),
+    "lfm2": dict(num_heads=lambda c: c["num_attention_heads"], block_dim=H, conv_dim=H, conv_dim_out=H,
+                 block_use_swiglu=True, use_pos_enc=True, theta=1000000.0),
+    "granite_moe_hybrid": dict(normalization_function="rmsnorm", init_method="mup"),
+    "whisper": dict(is_encoder_decoder=True, num_hidden_layers=lambda c: c["encoder_layers"], classifier_proj_size=256,
+                    median_filter_width=7, mask_time_min_masks=2, forced_decoder_ids=[[1, 50259]]),
+}
+
 
 def write(folder, made):
     os.makedirs(folder, exist_ok=True)
@@ -842,7 +864,10 @@ def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     for name, make in ALL.items():
-        write(os.path.join(sys.argv[1], "made--" + name), make())
+        made = make()
+        for key, value in PUBLISHED.get(name, {}).items():
+            made.config[key] = value(made.config) if callable(value) else value
+        write(os.path.join(sys.argv[1], "made--" + name), made)
 
 
 if __name__ == "__main__":
