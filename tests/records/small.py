@@ -838,6 +838,9 @@ PUBLISHED = {
     "lfm2": dict(num_heads=lambda c: c["num_attention_heads"], block_dim=H, conv_dim=H, conv_dim_out=H,
                  block_use_swiglu=True, use_pos_enc=True, theta=1000000.0),
     "granite_moe_hybrid": dict(normalization_function="rmsnorm", init_method="mup"),
+    "step3p5": dict(use_moe=True, use_qk_norm=True, use_head_wise_attn_gate=True, moe_layers_enum="3,4", moe_every_n_layer=1,
+                    moe_layer_offset=0, norm_expert_weight=True, moe_router_activation="sigmoid", att_impl_type="GQA"),
+    "nemotron_h": dict(num_query_groups=lambda c: c["num_key_value_heads"]),
     "whisper": dict(is_encoder_decoder=True, num_hidden_layers=lambda c: c["encoder_layers"], classifier_proj_size=256,
                     median_filter_width=7, mask_time_min_masks=2, forced_decoder_ids=[[1, 50259]]),
 }
