@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/file.h"
 #include "spec/reader.h"
@@ -15,8 +16,8 @@ using base::Json;
 using base::Result;
 using base::Yaml;
 
-constexpr const char* kDimKinds[] = {"head_count",  "width",  "whole", "expert_count", "vocab",
-                                     "layer_count", "window", "count", "flag",         "ratio"};
+constexpr const char* kDimKinds[] = {"head_count", "width", "whole", "expert_count", "vocab", "layer_count",
+                                     "window",     "count", "flag",  "ratio",        "switch"};
 constexpr const char* kWorlds[] = {"attention",     "dense_ffn", "expert",
                                    "expert_copies", "embedding", "context"};
 // How a weight axis splits when its parts leave some over: not at all, or by keeping some parts on several devices.
@@ -254,7 +255,10 @@ Result<std::shared_ptr<Library>> Library::read(std::map<std::string, File> files
     // What a user hands in, as a text or in a folder, is read at once.
     const bool at_once = own || from.source;
     const bool table = std::ranges::find(kTables, file) != std::end(kTables);
-    if (!table) {
+    std::optional<Result<Yaml>> read;
+    if (table) {
+      read = parse_file(from);
+    } else {
       if (library->files_->contains(file)) replaces(shown_file, shown(file));
       library->put(file, std::move(from));
       if (library->folders_ > 0 && file.starts_with(kModels))
@@ -271,7 +275,7 @@ Result<std::shared_ptr<Library>> Library::read(std::map<std::string, File> files
       adapters_read = check(library->load_adapter(file)) && adapters_read;
       continue;
     }
-    const Result<Yaml> root = table ? parse_file(from) : library->parse(file);
+    const Result<Yaml> root = read ? *std::move(read) : library->parse(file);
     if (!check(root)) continue;
     // A table takes the place of the one that is there; a folder's own puts its rows before it.
     const auto take = [&](auto result, auto& table, auto put) {
@@ -415,7 +419,9 @@ std::optional<base::Diagnostic> Library::check_value(const BoundDim& dim, const 
       "dim '" + dim.name + "' is " +
       (dim.boolean ? (dim.value.num != 0 ? "true" : "false") : expr::to_string(dim.value)) + " (" +
       dim.origin + ")";
-  if (flag ? !(dim.value == expr::Rational{0, 1}) && !(dim.value == expr::Rational{1, 1}) : dim.boolean)
+  // A switch is stated as true or false, or as a number that is not 0.
+  const bool boolean = dim.boolean && info->second.kind != "switch";
+  if (flag ? !(dim.value == expr::Rational{0, 1}) && !(dim.value == expr::Rational{1, 1}) : boolean)
     return fault_at(at, is, flag ? "true or false" : "a number");
   if (info->second.kind == "ratio") {
     if (dim.value.num < 0) return fault_at(at, is, "a number, at least 0");

@@ -56,7 +56,7 @@ struct OpRow {
   std::string_view flops;
   std::string_view shape;
   Partial partial = Partial::kNone;
-  std::string_view coupled;
+  std::string_view coupled = {};
   Unit unit = Unit::kVector;
   Traffic traffic = Traffic::kReadWrite;
   std::string_view source;

@@ -288,7 +288,7 @@ TEST(SpecErrors, Tables) {
   const Bend rows[] = {
       {"dims.yaml", "head_count", "head_cout",
        "specs/dims.yaml:1:10: unknown dim kind 'head_cout'; expected one of head_count, width, whole, "
-       "expert_count, vocab, layer_count, window, count, flag, ratio; did you mean 'head_count'?"},
+       "expert_count, vocab, layer_count, window, count, flag, ratio, switch; did you mean 'head_count'?"},
       {"dims.yaml", "[attention]", "[attentions]",
        "specs/dims.yaml:1:10: unknown world 'attentions'; expected one of attention, dense_ffn, expert, "
        "expert_copies, embedding, context; did you mean 'attention'?"},
