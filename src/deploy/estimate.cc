@@ -96,6 +96,9 @@ Result<Estimate> estimate(std::shared_ptr<const spec::Library> library,
                                 base::human_binary_bytes(out.usable_bytes)),
                     "weights that leave room for a cache",
                     "more GPUs, a larger ep or tp, or fewer bits per weight");
+  if (!(out.cache_per_request_bytes > 0))
+    return fault_at({}, "the model keeps no cache, so it makes no tokens one after the other",
+                    "a model that generates tokens");
   out.most_requests = static_cast<int64_t>(std::floor(out.cache_budget_bytes / out.cache_per_request_bytes));
   if (out.most_requests < 1)
     return fault_at({},
