@@ -61,12 +61,18 @@ std::string map_of(std::string_view name) {
 
 // A bound of a clipped layer is stored as one number: a tensor without an axis.
 TEST(OpTable, AParameterMayHaveNoAxis) {
-  const base::Result<Op> op =
-      compile_op({"held", "low[] high[ ]", "2*r*dim", "preserve: [*r,dim] -> [*r,dim]"});
+  OpRow row;
+  row.name = "held";
+  row.params = "low[] high[ ]";
+  row.flops = "2*r*dim";
+  row.shape = "preserve: [*r,dim] -> [*r,dim]";
+  const base::Result<Op> op = compile_op(row);
   ASSERT_TRUE(op.ok()) << op.faults()[0].message();
   ASSERT_EQ(op->params.size(), 2u);
   for (const ParamPattern& param : op->params) EXPECT_TRUE(param.axes.empty()) << param.name;
-  EXPECT_FALSE(compile_op({"held", "low[,]", "0", "preserve: [*r,dim] -> [*r,dim]"}).ok());
+  row.params = "low[,]";
+  row.flops = "0";
+  EXPECT_FALSE(compile_op(row).ok());
 }
 
 TEST(OpTable, DimMaps) {
