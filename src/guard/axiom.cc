@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "guard/internal/promises.h"
 #include "guard/internal/prove.h"
 
 namespace archlight::guard {
@@ -20,7 +21,8 @@ constexpr const char* kContext = "s_ctx";
 // One component in its place: its entries, and the names that its axioms may use.
 class Promises {
  public:
-  Promises(const Analysis& analysis, int call) : analysis_(analysis), tree_(*analysis.tree), call_(call) {
+  Promises(const Analysis& analysis, const std::vector<analysis::SymbolValue>& symbols, int call)
+      : analysis_(analysis), symbols_(symbols), tree_(*analysis.tree), call_(call) {
     for (const analysis::Cache& cache : analysis.caches)
       if (tree_.nodes[cache.node].call == call)
         entries_.push_back({cache.kind, cache.growth, expr::copy_to(cache.per_token, pool_),
@@ -162,12 +164,13 @@ class Promises {
   }
 
   std::optional<Rational> number_of(std::string_view name) const {
-    for (const analysis::SymbolValue& symbol : analysis::symbol_values(analysis_))
+    for (const analysis::SymbolValue& symbol : symbols_)
       if (symbol.name == name) return symbol.value;
     return std::nullopt;
   }
 
   const Analysis& analysis_;
+  const std::vector<analysis::SymbolValue>& symbols_;
   const graph::SpecTree& tree_;
   int call_;
   expr::ExprPool pool_;
@@ -181,9 +184,10 @@ class Axioms {
 
   void run() {
     const graph::SpecTree& tree = *analysis_.tree;
+    const std::vector<analysis::SymbolValue> symbols = analysis::symbol_values(analysis_);
     for (size_t id = 0; id < tree.calls.size(); ++id) {
       const graph::Call& call = tree.calls[id];
-      Promises promises(analysis_, static_cast<int>(id));
+      Promises promises(analysis_, symbols, static_cast<int>(id));
       for (const spec::Component* component : {call.stored, call.component}) {
         if (component == call.stored && component->axioms.empty() && call.component->axioms.empty() &&
             !promises.keeps_nothing())
@@ -292,12 +296,14 @@ class Axioms {
 }  // namespace
 
 void check_axioms(const Subject& subject, Findings& out) {
+  internal::check_computes(*subject.bill, out);
+  internal::check_stores(*subject.bill, out);
   if (!subject.formulas) {
     out.ran = false;
     out.not_run = "the spec cannot be evaluated on symbols";
     return;
   }
-  Axioms(*subject.formulas->decode, out).run();
+  if (subject.bill->decodes()) Axioms(*subject.formulas->decode, out).run();
 }
 
 }  // namespace archlight::guard

@@ -15,6 +15,7 @@ using base::Result;
 using truth::Level;
 
 constexpr size_t kMaxSpec = size_t{1} << 20;
+constexpr size_t kMostFirst = 6;  // cases that every mutant of a file meets
 
 using Bills = std::map<std::string, std::string>;
 using Features = std::map<std::string, std::set<std::string>>;  // file -> what is exercised of it
@@ -235,8 +236,8 @@ class Measurer {
       for (const auto& [file, features] : cases_[i].features) {
         std::set<std::string>& seen = shown_[file];
         const size_t before = seen.size();
-        seen.insert(features.begin(), features.end());
-        if (seen.size() > before || !first_.contains(file)) {
+        if (first_[file].size() < kMostFirst) seen.insert(features.begin(), features.end());
+        if (seen.size() > before) {
           first_[file].push_back(i);
         } else if (std::ranges::none_of(rest_[file], [&](size_t other) {
                      return cases_[other].subject == cases_[i].subject;

@@ -4,7 +4,7 @@
 //          its checkpoints use. Nothing is drawn at random: two runs give the same table.
 // Evidence Snapshots of what was published, and checkpoints made up in that form where the caller has some. Of each file, the snapshots that exercise it: the strongest level first and of it the smallest, each taken
 //          that shows something of the file that those before do not (a node that is built, a key that is read or is not, two
-//          dims that differ). What none of these catches is held against one snapshot more of each model that uses the file.
+//          dims that differ), up to six. What none of these catches is held against one snapshot more of each model that uses the file.
 // Counts   Only faults of blocking guards count as caught; a survivor that an advising guard speaks of says so. A mutant
 //          changes a number when a quantity of some bill differs, or when there is no bill any more. It is refused when
 //          the spec no longer loads; caught when a guard blocks; it survives otherwise. A guard catches alone what no

@@ -238,7 +238,7 @@ class Maker {
         formula(self + ".dims." + key, dims->find(key)->text,
                 [&](Yaml& root) -> Yaml& { return *find(*find(node(root, i), "dims"), key); });
     }
-    for (const char* key : {"dim", "copies", "active", "window", "repeat", "first_index"})
+    for (const char* key : {"dim", "copies", "active", "window", "ratio", "chunk", "repeat", "first_index"})
       if (const Yaml* value = own.find(key))
         formula(self + "." + key, value->text,
                 [&](Yaml& root) -> Yaml& { return *find(node(root, i), key); });
@@ -247,8 +247,9 @@ class Maker {
         add("negate " + self + "." + key,
             [&](Yaml& root) { set(node(root, i), key, "(" + value->text + ") == 0"); });
     for (const char* key :
-         {"dim", "when", "bias", "copies", "active", "split", "mask", "window", "weight_of", "tied_to",
-          "tied_when", "path", "role", "apart", "first_index", "block", "layers", "inputs", "repeat"})
+         {"dim",         "when",  "bias",      "copies",  "active",    "split",   "mask",      "window",
+          "ratio",       "chunk", "weight_of", "tied_to", "tied_when", "path",    "role",      "apart",
+          "first_index", "block", "layers",    "inputs",  "repeat",    "streams", "per_layer", "phase"})
       if (own.find(key)) add("drop " + self + "." + key, [&](Yaml& root) { erase(node(root, i), key); });
     if (row && row->name.starts_with("attention_") && !own.find("mask"))
       add("mask of " + self, [&](Yaml& root) { set(node(root, i), "mask", "none"); });
@@ -265,6 +266,60 @@ class Maker {
     if (own.find("slot"))
       add("other slot of " + self, [&](Yaml& root) { set(node(root, i), "slot", "head"); });
     if (own.find("layers")) layer_rules(i);
+    if (const Yaml* streams = own.find("streams"))
+      stream_mutants(*streams, self,
+                     [this, i](Yaml& root) -> Yaml& { return *find(node(root, i), "streams"); });
+    if (const Yaml* dims = own.find("per_layer"))
+      dim_mutants(*dims, "per-layer dim ",
+                  [this, i](Yaml& root) -> Yaml& { return *find(node(root, i), "per_layer"); });
+  }
+
+  using At = std::function<Yaml&(Yaml&)>;
+
+  // What crosses the layers of a stack, and where it is from.
+  void stream_mutants(const Yaml& streams, const std::string& stack, const At& at) {
+    for (const YamlEntry& stream : streams.entries) {
+      const std::string which = "stream " + stream.key + " of " + stack;
+      const auto one = [&](Yaml& root) -> Yaml& { return *find(at(root), stream.key); };
+      add("drop " + which, [&](Yaml& root) { erase(at(root), stream.key); });
+      if (!stream.value.is_map()) continue;
+      for (const char* key : {"carries", "shape", "from", "before", "after", "read", "when"})
+        if (stream.value.find(key))
+          add(std::string("drop ") + key + " of " + which, [&](Yaml& root) { erase(one(root), key); });
+      if (const Yaml* from = stream.value.find("from"))
+        for (const char* other : {"out", "hidden"})
+          if (from->text != other)
+            add(std::string("rewire ") + which + " to " + other,
+                [&](Yaml& root) { set(one(root), "from", other); });
+      for (const auto& [key, other] : {std::pair("before", "after"), std::pair("after", "before")})
+        if (const Yaml* layers = stream.value.find(key)) {
+          add(std::string("other ") + key + " of " + which, [&](Yaml& root) {
+            const Yaml kept = *layers;
+            erase(one(root), key);
+            one(root).entries.push_back({other, {}, kept});
+          });
+          if (layers->is_map() && layers->find("every"))
+            formula(which + "." + key, layers->find("every")->text,
+                    [&](Yaml& root) -> Yaml& { return *find(*find(one(root), key), "every"); });
+          if (layers->is_sequence() && !layers->items.empty()) {
+            formula(which + "." + key, layers->items[0].text,
+                    [&](Yaml& root) -> Yaml& { return find(one(root), key)->items[0]; });
+            add("drop an element of " + which, [&](Yaml& root) { find(one(root), key)->items.pop_back(); });
+          }
+        }
+      if (const Yaml* read = stream.value.find("read"))
+        for (const char* other : {"each", "all", "concat"})
+          if (read->text != other)
+            add("other read of " + which + ": " + other, [&](Yaml& root) { set(one(root), "read", other); });
+      if (const Yaml* when = stream.value.find("when"))
+        add("negate " + which + ".when",
+            [&](Yaml& root) { set(one(root), "when", "(" + when->text + ") == 0"); });
+      if (const Yaml* shape = stream.value.find("shape"))
+        for (size_t a = 0; a < shape->items.size(); ++a)
+          add("width " + which + "[" + std::to_string(a) + "] plus 1", [&](Yaml& root) {
+            find(one(root), "shape")->items[a] = scalar("(" + shape->items[a].text + ") + 1");
+          });
+    }
   }
 
   // Two nodes of one op exchange their inputs, dims and names.
@@ -316,6 +371,17 @@ class Maker {
           if (name(i) != kept)
             add("cache " + name(i) + " for " + kept,
                 [&](Yaml& root) { set(entry(root, e), "node", name(i)); });
+        for (const char* key : {"chunk", "when", "dtype"})
+          if (entries[e].find(key))
+            add(std::string("drop ") + key + " of cache entry " + kept,
+                [&](Yaml& root) { erase(entry(root, e), key); });
+        if (const Yaml* when = entries[e].find("when"))
+          add("negate when of cache entry " + kept,
+              [&](Yaml& root) { set(entry(root, e), "when", "(" + when->text + ") == 0"); });
+        add("other dtype of cache entry " + kept, [&](Yaml& root) {
+          const Yaml* dtype = entries[e].find("dtype");
+          set(entry(root, e), "dtype", dtype && dtype->text == "F32" ? "BF16" : "F32");
+        });
         add("other kind of cache entry " + kept,
             [&](Yaml& root) { set(entry(root, e), "kind", e == 0 ? "value" : "key"); });
         if (entries[e].find("window"))
@@ -332,7 +398,17 @@ class Maker {
         });
       }
     }
-    for (const char* key : {"decode_variant", "variant_of", "inputs", "outputs", "role"})
+    if (const Yaml* weights = root_.find("weights"))
+      for (const YamlEntry& weight : weights->entries) {
+        add("drop weight " + weight.key, [&](Yaml& root) { erase(*find(root, "weights"), weight.key); });
+        if (const Yaml* dims = weight.value.find("dims"))
+          for (const std::string& key : dims->keys())
+            formula("weight " + weight.key + "." + key, dims->find(key)->text, [&](Yaml& root) -> Yaml& {
+              return *find(*find(*find(*find(root, "weights"), weight.key), "dims"), key);
+            });
+      }
+    for (const char* key :
+         {"decode_variant", "variant_of", "inputs", "outputs", "role", "reads", "stream_out"})
       if (root_.find(key)) add(std::string("drop ") + key, [&](Yaml& root) { erase(root, key); });
     if (const Yaml* outputs = root_.find("outputs"); outputs && size() > 1)
       for (size_t i = 0; i < size(); ++i)
@@ -356,8 +432,15 @@ class Maker {
         if (const Yaml* value = rules[r].find(key))
           formula(which + "." + key, value->text,
                   [&](Yaml& root) -> Yaml& { return *find(rule(root, r), key); });
+      if (const Yaml* dims = rules[r].find("per_layer"))
+        dim_mutants(*dims, "per-layer dim ",
+                    [&](Yaml& root) -> Yaml& { return *find(rule(root, r), "per_layer"); });
+      if (const Yaml* dims = rules[r].find("dims"))
+        for (const std::string& key : dims->keys())
+          formula(which + ".dims." + key, dims->find(key)->text,
+                  [&](Yaml& root) -> Yaml& { return *find(*find(rule(root, r), "dims"), key); });
       for (const char* key : {"config", "equals", "listed"})
-        if (const Yaml* value = rules[r].find(key))
+        if (const Yaml* value = rules[r].find(key); value && value->is_scalar())
           add("other " + which + "." + key, [&](Yaml& root) { set(rule(root, r), key, value->text + "_x"); });
       if (r + 1 < rules.size())
         add("swap fills of " + which + " and the next", [&](Yaml& root) {
@@ -378,7 +461,8 @@ class Maker {
             add("component of " + slot.key + " to " + other,
                 [&](Yaml& root) { set(*find(root, "components"), slot.key, other); });
       }
-    dims();
+    if (const Yaml* stated = root_.find("dims"))
+      dim_mutants(*stated, "dim ", [](Yaml& root) -> Yaml& { return *find(root, "dims"); });
     quant_context();
     if (const Yaml* adapter = root_.find("adapter")) {
       add("drop adapter", [&](Yaml& root) { erase(root, "adapter"); });
@@ -402,13 +486,8 @@ class Maker {
         [&](Yaml& root) { set(*find(root, "match"), "architectures", "OtherForCausalLM"); });
   }
 
-  void dims() {
-    const Yaml* stated = root_.find("dims");
-    if (!stated) return;
-    const Yaml& dims = *stated;
-    const auto at = [](Yaml& root, const std::string& key) -> Yaml& {
-      return *find(*find(root, "dims"), key);
-    };
+  void dim_mutants(const Yaml& dims, const std::string& word, const At& map) {
+    const auto at = [&](Yaml& root, const std::string& key) -> Yaml& { return *find(map(root), key); };
     const auto key_of = [](const Yaml& value) {
       const Yaml* config = value.is_map() ? value.find("config") : &value;
       if (config && config->is_sequence()) config = &config->items[0];
@@ -416,28 +495,28 @@ class Maker {
     };
     for (size_t i = 0; i < dims.entries.size(); ++i) {
       const YamlEntry& dim = dims.entries[i];
-      add("drop dim " + dim.key, [&](Yaml& root) { erase(*find(root, "dims"), dim.key); });
+      add("drop " + word + dim.key, [&](Yaml& root) { erase(map(root), dim.key); });
       const std::string key = key_of(dim.value);
       if (dim.value.is_scalar()) {
-        add("dim " + dim.key + " plus 1",
+        add(word + dim.key + " plus 1",
             [&](Yaml& root) { at(root, dim.key) = scalar("(" + dim.value.text + ") + 1"); });
         if (!key.starts_with("config.")) continue;
         // The config key of the next dim that has a plain one.
         for (size_t step = 1; step < dims.entries.size(); ++step) {
           const YamlEntry& other = dims.entries[(i + step) % dims.entries.size()];
           if (!other.value.is_scalar() || !other.value.text.starts_with("config.")) continue;
-          add("dim " + dim.key + " from " + other.value.text,
+          add(word + dim.key + " from " + other.value.text,
               [&](Yaml& root) { at(root, dim.key) = other.value; });
           break;
         }
         continue;
       }
-      add("other config key of dim " + dim.key,
+      add("other config key of " + word + dim.key,
           [&](Yaml& root) { set(at(root, dim.key), "config", key + "_x"); });
       if (const Yaml* fallback = dim.value.find("default")) {
-        add("default of dim " + dim.key + " plus 1",
+        add("default of " + word + dim.key + " plus 1",
             [&](Yaml& root) { set(at(root, dim.key), "default", "(" + fallback->text + ") + 1"); });
-        add("drop default of dim " + dim.key, [&](Yaml& root) { erase(at(root, dim.key), "default"); });
+        add("drop default of " + word + dim.key, [&](Yaml& root) { erase(at(root, dim.key), "default"); });
       }
     }
   }

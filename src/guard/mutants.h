@@ -7,9 +7,10 @@
 //   swap      two dims of a node; the inputs, dims or names of two nodes of one op; the operands of a node
 //   width     a formula plus one; a name in it that is another dim
 //   rename    a node that stores something, or a module path, with all that refers to it
-//   rewire    an operand reads the node before, or the component's input
+//   rewire    an operand reads the node before, or the component's input; a stream is kept from elsewhere
 //   op        an op of the same operands in its place
-//   other     a value of a closed set becomes another: role, dtype, method, component, config key
+//   other     a value of a closed set becomes another: role, dtype, method, component, config key, how a stream is read
+// A promise (axioms, computes, stores) is no statement of the model, and stays.
 #pragma once
 
 #include <string>

@@ -62,7 +62,9 @@ class Structural {
     masks();
     windows();
     norms();
+    kinds_of_norm();
     activation();
+    routers();
     internal::check_unused(library_, model_, out_);
   }
 
@@ -250,6 +252,19 @@ class Structural {
                "let a layer rule follow that list");
           break;  // one layer of a group speaks for it
         }
+    for (const Stated& every : stated("whole_every"))
+      if (every.value->is_number_integer() && every.value->get<int64_t>() > 1)
+        for (const Layer& layer : layers_)
+          for (int64_t index : layer.group->layers) {
+            ++out_.checks;
+            const bool wanted = (index + 1) % every.value->get<int64_t>() == 0;
+            if (layer.whole == wanted) continue;
+            fail(block_of(layer), layer_of(*layer.group, index) + " keeps " + kept_text(layer),
+                 std::string(wanted ? "the whole context" : "less than the whole context") +
+                     ", since config." + every.key + " is " + every.value->dump(),
+                 "let a layer rule follow that key");
+            break;
+          }
   }
 
   void feed_forward() {
@@ -527,6 +542,31 @@ class Structural {
                (*wanted ? "true" : "false"));
   }
 
+  // Norms on the trunk itself: of its blocks, and of the model's own list.
+  void kinds_of_norm() {
+    const std::vector<Stated> rms = stated("rms_norm");
+    for (NodeId id = 0; id < tree_.nodes.size(); ++id) {
+      const Node& node = tree_.nodes[id];
+      if (node.op->name != "layernorm") continue;
+      ++out_.checks;
+      if (node.decl->bias.empty() && node.decl->src.empty())
+        fail(node.decl->at, described(node) + " is a layer norm that stores no bias",
+             "a bias, or src: the class whose layer norm has none", "rmsnorm, where there is no mean either");
+      const bool trunk = node.call < 0
+                             ? node.apart.empty() && node.role == "norm"
+                             : tree_.calls[static_cast<size_t>(node.call)].component->role == "block" &&
+                                   in_trunk(node.group);
+      if (trunk && !rms.empty())
+        fail(node.decl->at, described(node) + " is a layer norm",
+             "rmsnorm, since config." + rms[0].key + " is " + rms[0].value->dump());
+    }
+  }
+
+  bool in_trunk(int group) const {
+    return std::ranges::any_of(
+        layers_, [&](const Layer& layer) { return layer.group - tree_.groups.data() == group; });
+  }
+
   void activation() {
     for (const Stated& stated_here : stated("activation")) {
       if (!stated_here.value->is_string()) continue;
@@ -547,14 +587,61 @@ class Structural {
           ++out_.checks;
           if (meant.contains(node.op->name)) continue;
           const std::string wrong = described(node) + " computes " + node.op->name;
-          if (said_.insert(wrong).second)
-            out_.advice.push_back({node.decl->at,
-                                   wrong,
-                                   *meant.begin() + ", since config." + stated_here.key + " is " + text,
-                                   {},
-                                   "structural"});
+          fail(node.decl->at, wrong, *meant.begin() + ", since config." + stated_here.key + " is " + text,
+               "where the forward pass computes another, ignores: { " + stated_here.key + ": WHY }");
         }
       return;
+    }
+  }
+
+  // What scores and weights experts: the nodes beside the experts, in the component that calls them.
+  void routers() {
+    const std::vector<Stated> scores = stated("router_score"), norms = stated("router_norm"),
+                              factors = stated("router_factor");
+    std::set<std::string> known;  // every op that a word of the table means
+    for (const Stated& score : scores)
+      for (const auto& [word, op] : score.row->values) known.insert(op);
+    for (const graph::Call& call : tree_.calls) {
+      if (!call.splits_tokens || call.parent < 0 || !in_trunk(call.group)) continue;
+      const base::Span& at = tree_.calls[static_cast<size_t>(call.parent)].component->at;
+      const std::string what = "the router of '" + tree_.calls[static_cast<size_t>(call.parent)].path + "'";
+      std::set<std::string> ops;
+      bool chosen = false, softmax_of_chosen = false;
+      for (const Node& node : tree_.nodes)
+        if (node.call == call.parent) {
+          ops.insert(node.op->name);
+          chosen = chosen || node.op->name == "topk";
+          softmax_of_chosen = softmax_of_chosen || (chosen && node.op->name == "softmax");
+        }
+      for (const Stated& score : scores) {
+        const std::string word = spec::plain_text(*score.value);
+        const auto meant =
+            std::ranges::find(score.row->values, word, &std::pair<std::string, std::string>::first);
+        if (meant == score.row->values.end()) continue;
+        ++out_.checks;
+        const bool other = std::ranges::any_of(
+            known, [&](const std::string& op) { return op != meant->second && ops.contains(op); });
+        if (!ops.contains(meant->second) || (other && !softmax_of_chosen))
+          fail(at, what + " does not score by " + meant->second,
+               meant->second + ", since config." + score.key + " is " + word);
+      }
+      for (const Stated& norm : norms) {
+        if (!norm.value->is_boolean()) continue;
+        ++out_.checks;
+        const bool has = ops.contains("normalize") || softmax_of_chosen;
+        if (has != norm.value->get<bool>())
+          fail(at,
+               what +
+                   (has ? " makes the chosen scores add up to one" : " leaves the chosen scores as they are"),
+               "the other, since config." + norm.key + " is " + norm.value->dump());
+      }
+      for (const Stated& factor : factors) {
+        if (spec::is_off(*factor.value, factor.row)) continue;
+        ++out_.checks;
+        if (!ops.contains("scale"))
+          fail(at, what + " multiplies by no factor",
+               "a scale, since config." + factor.key + " is " + factor.value->dump());
+      }
     }
   }
 

@@ -15,15 +15,29 @@ using graph::NodeId;
 using internal::described;
 using spec::CacheEntry;
 
-// What attention reads a kept entry as.
+// What attention reads a kept entry as, and the type of its own that it may have beside the cache's: words of a list. What a
+// config key with a source names is not held against it.
 struct Kind {
   std::string_view name;
   bool key, value;
+  std::string_view dtypes = "cache";
 };
 constexpr Kind kKinds[] = {
-    {"key", true, false},       {"rope_key", true, false},    {"value", false, true},
-    {"latent", true, true},     {"window_entry", true, true}, {"compressed_entry", true, true},
-    {"index_key", true, false}, {"cross_key", true, false},   {"cross_value", false, true},
+    {"key", true, false},
+    {"rope_key", true, false},
+    {"value", false, true},
+    {"latent", true, true},
+    {"window_entry", true, true},
+    {"compressed_entry", true, true},
+    {"index_key", true, false, "F8_E4M3"},
+    {"cross_key", true, false},
+    {"cross_value", false, true},
+    {"conv_state", false, false, "model"},
+    {"conv_state_q", false, false, "model"},
+    {"conv_state_k", false, false, "model"},
+    {"conv_state_v", false, false, "model"},
+    {"recurrent_state", false, false, "F32 model"},
+    {"compressor_state", false, false, "F32"},
 };
 
 class Wiring : private internal::Flow {
@@ -41,8 +55,13 @@ class Wiring : private internal::Flow {
     for (NodeId id = 0; id < tree_.nodes.size(); ++id)
       if (joins_context(id)) attention(id);
     for (const analysis::Cache& cache : analysis_.caches) kept(cache);
+    if (tree_.phase == graph::Phase::kPrefill) {
+      parts();
+      heads();
+    }
     for (NodeId id = 0; id < tree_.nodes.size(); ++id) {
       positions(id);
+      joins(id);
       if (tree_.phase == graph::Phase::kDecode) once_per_token(id);
     }
     for (size_t call = 0; call < tree_.calls.size(); ++call) {
@@ -94,6 +113,83 @@ class Wiring : private internal::Flow {
                  "'",
              "a reader", "read it, or take it from the inputs");
       }
+  }
+
+  // ---- parts that are counted apart
+
+  const std::string& part_of(NodeId id) const {
+    const Node& node = tree_.nodes[id];
+    return node.group < 0 ? node.apart : tree_.groups[static_cast<size_t>(node.group)].apart;
+  }
+
+  // Is an operand handed from layer to layer by a stream that layers read, as a tower's features are?
+  bool by_read_stream(const Node& node, size_t operand) const {
+    const int stream = operand < node.in_streams.size() ? node.in_streams[operand] : -1;
+    return stream >= 0 && tree_.streams[static_cast<size_t>(stream)].kind != spec::StreamDecl::Kind::kCarried;
+  }
+
+  // What works on a part's values belongs to the part, up to the node that places them among the main model's; and so does
+  // what nothing but the part reads.
+  void parts() {
+    for (NodeId id = 0; id < tree_.nodes.size(); ++id) {
+      const Node& node = tree_.nodes[id];
+      for (size_t i = 0; i < node.in.size(); ++i) {
+        const std::string& part = part_of(node.in[i]);
+        if (part.empty()) continue;
+        ++checks_;
+        const Node& from = tree_.nodes[node.in[i]];
+        const bool placed = std::ranges::any_of(from.in, [&](NodeId in) { return part_of(in).empty(); });
+        if (part_of(id) == part || placed || by_read_stream(node, i)) continue;
+        fail(node.decl->at,
+             described(node) + " works on '" + from.name + "', which is counted apart as '" + part + "'",
+             "the same part, up to the node that places its values", "apart: " + part);
+      }
+      if (!part_of(id).empty() || readers(id).empty() ||
+          std::ranges::find(tree_.results, id) != tree_.results.end())
+        continue;
+      ++checks_;
+      const std::string& part = part_of(readers(id)[0]);
+      // What places a part's values hands the main model's own on.
+      const auto inside = [&](NodeId reader) {
+        return part_of(reader) == part &&
+               std::ranges::none_of(readers(reader), [&](NodeId next) { return part_of(next).empty(); });
+      };
+      if (!part.empty() && std::ranges::all_of(readers(id), inside))
+        fail(node.decl->at, described(node) + " is read by part '" + part + "' alone and not counted in it",
+             "the part that it is for", "apart: " + part);
+    }
+  }
+
+  // The main model's head works on the positions that get logits, not on every token of a prompt.
+  void heads() {
+    if (analysis_.s_query.integer() == 1) return;
+    for (const analysis::Param& param : analysis_.params) {
+      const Node& node = tree_.nodes[param.node];
+      if (param.role != "head" || !part_of(param.node).empty() || node.in.empty()) continue;
+      const analysis::Shape& shape = analysis_.shape[node.in[0]];
+      if (shape.size() < 3) continue;
+      ++checks_;
+      if (expr::same_value(shape[1], analysis_.s_query))
+        fail(node.decl->at, described(node) + " makes logits of every token of the prompt",
+             "those of the positions that are sampled", "put last_tokens before it");
+    }
+  }
+
+  // Values that a cache keeps side by side are joined by looking at them; what a step has just made is not.
+  void joins(NodeId id) {
+    const Node& node = tree_.nodes[id];
+    const bool views = node.op->name == "concat_view";
+    if ((!views && node.op->name != "concat") || node.in.size() != 2 || on_pairs(id)) return;
+    ++checks_;
+    const auto kept = [&](NodeId in) { return tree_.nodes[in].cache != nullptr; };
+    if (std::ranges::all_of(node.in, kept) == views) return;
+    // Writing an entry is what copies.
+    if (views && std::ranges::all_of(readers(id), kept)) return;
+    fail(node.decl->at,
+         described(node) + (views ? " takes '" : " copies '") + tree_.nodes[node.in[0]].name + "' and '" +
+             tree_.nodes[node.in[1]].name +
+             (views ? "' as they stand, which no cache keeps" : "', which the cache keeps"),
+         views ? "concat, which writes them side by side" : "concat_view, which reads them as they stand");
   }
 
   // ---- attention: ops that work on (query, key) pairs
@@ -262,10 +358,37 @@ class Wiring : private internal::Flow {
 
   // ---- cache
 
+  // Does a view tell heads apart, or join them? Of one head there is nothing to tell apart.
+  bool regroups(NodeId id) const {
+    const Node& node = tree_.nodes[id];
+    if (node.op->kind != spec::ShapeKind::kPermute || node.op->traffic != spec::Traffic::kView) return false;
+    const analysis::Shape& shape = analysis_.computed[id].size() > analysis_.computed[node.in[0]].size()
+                                       ? analysis_.computed[id]
+                                       : analysis_.computed[node.in[0]];
+    return shape.size() < 4 || shape[shape.size() - 2].integer() != 1;
+  }
+
   void kept(const analysis::Cache& cache) {
     const Node& node = tree_.nodes[cache.node];
+    for (NodeId reader : readers(cache.node))
+      if (regroups(reader))
+        fail(node.cache->at,
+             "the cache keeps '" + node.cache->node + "', which " + described(tree_.nodes[reader]) +
+                 " looks at by heads",
+             "the value as attention reads it", "keep '" + tree_.nodes[reader].name + "'");
     const auto kind = std::ranges::find(kKinds, std::string_view(cache.kind), &Kind::name);
     if (kind == std::end(kKinds)) return;
+    ++checks_;
+    const spec::CacheEntry& entry = *node.cache;
+    const std::string own = entry.model_dtype ? "model"
+                            : entry.dtype     ? std::string(base::dtype_name(*entry.dtype))
+                                              : "cache";
+    if (entry.dtype_key.empty() &&
+        (" " + std::string(kind->dtypes) + " ").find(" " + own + " ") == std::string::npos)
+      fail(entry.at,
+           "the cache keeps '" + entry.node + "' of kind " + cache.kind + " in the type '" + own + "'",
+           "one of " + std::string(kind->dtypes) + ", or a config key with its source");
+    if (!kind->key && !kind->value) return;
     ++checks_;
     bool key = false, value = false;
     const std::vector<NodeId> reading = ahead(cache.node, node.call);

@@ -310,6 +310,29 @@ NodeDecl parse_node(const Yaml& node, const std::string& name, const base::Span&
   return out;
 }
 
+std::optional<Computes> parse_computes(const Yaml& node, std::span<const Op> own, Faults& faults) {
+  const std::string form = "a map of vector ops to how many nodes have each";
+  if (!node.is_map()) {
+    faults.push_back(fault_at(node.at, "'computes' is " + node.describe(), form));
+    return std::nullopt;
+  }
+  Computes out;
+  out.at = node.at;
+  std::vector<std::string> known;
+  for (const Op& op : own)
+    if (op.unit == Unit::kVector) known.push_back(op.name);
+  for (const Op& op : builtin_ops())
+    if (op.unit == Unit::kVector) known.push_back(op.name);
+  for (const base::YamlEntry& entry : node.entries) {
+    if (std::ranges::find(known, entry.key) == known.end())
+      faults.push_back(fault_at(entry.key_at, "'computes' counts '" + entry.key + "'",
+                                "an op of unit vector, of the ops table or the file's own",
+                                base::did_you_mean(entry.key, known)));
+    out.ops.push_back({entry.key, internal::read_formula(entry.value, faults), entry.key_at});
+  }
+  return out;
+}
+
 Result<Component> parse_component(const Yaml& root, const std::string& name) {
   Faults faults;
   Reader reader(root, "component '" + name + "'", faults);
@@ -353,6 +376,8 @@ Result<Component> parse_component(const Yaml& root, const std::string& name) {
   if (const Yaml* reads = reader.get("reads")) out.reads_at = reads->at;
   out.reads = reader.texts("reads");
   if (const Yaml* axioms = reader.get("axioms")) out.axioms = parse_axioms(*axioms, faults);
+  if (const Yaml* computes = reader.get("computes"))
+    out.computes = parse_computes(*computes, out.custom_ops, faults);
   out.src = reader.text("src");
   out.src_at = reader.place("src");
   reader.finish();

@@ -15,6 +15,7 @@
 //   custom_ops     rows as in op.h, of the first seven shape kinds
 //   reads          streams of the stack around it that are operands of its graph; n_STREAM is the number of values seen
 //   stream_out     stream: node, what it publishes to them
+//   computes       OP: FORMULA, how many nodes have each vector op: a promise
 //   axioms         what its cache keeps, for every context length: comparisons over its own quantities, as
 //                  "kv_tokens <= d_window"; {when: FORMULA, holds: TEXT} where it depends on dims
 //   src            where the forward pass stands, kept as text
@@ -120,6 +121,13 @@ struct Axiom {
   base::Span at;
 };
 
+// A promise of what a graph computes: how many of its own nodes have each op of unit vector; of ops that are not named,
+// none has.
+struct Computes {
+  std::vector<NamedFormula> ops;
+  base::Span at;
+};
+
 struct Component {
   std::string name;
   base::Span at;
@@ -139,6 +147,7 @@ struct Component {
   std::vector<std::string> reads;
   base::Span reads_at;
   std::vector<Axiom> axioms;
+  std::optional<Computes> computes;
   std::string src;
   base::Span src_at;
   bool draft = false;
@@ -154,6 +163,8 @@ base::Result<Component> parse_component(const base::Yaml& root, const std::strin
 NodeDecl parse_node(const base::Yaml& node, const std::string& name, const base::Span& name_at,
                     base::Faults& faults);
 std::vector<Operand> parse_operands(const base::Yaml& node, base::Faults& faults);
+// What a `computes` key promises; `own` are the file's custom ops.
+std::optional<Computes> parse_computes(const base::Yaml& node, std::span<const Op> own, base::Faults& faults);
 // The value of a `phase` key: whether what stands there is left out of decode steps.
 bool parse_prefill_only(const base::Yaml* phase, base::Faults& faults);
 

@@ -392,6 +392,7 @@ Result<Model> parse_model(const Yaml& root, const std::string& name) {
     faults.push_back(fault_at(said->at, "'phases' is not [prefill]",
                               "phases: [prefill] where decode has no meaning, or no such key"));
   out.drafts = reader.texts("drafts");
+  if (const Yaml* computes = reader.get("computes")) out.computes = parse_computes(*computes, {}, faults);
   out.max_context = strip_config(reader.text("max_context"));
   out.src = reader.text("src");
   out.src_at = reader.place("src");

@@ -15,6 +15,7 @@
 //   holds          KEY: FORMULA: config keys that nothing reads, since they must be what the formula says
 //   lists          KEY: FORMULA: entries of a per-layer list, where they are not the stack's layers
 //   phases         [prefill] of a model that keeps nothing and makes no further token: an encoder, a classifier
+//   computes       OP: FORMULA, how many nodes of the list have each vector op: a promise
 //   drafts, max_context, src, note
 // Keys of a stack
 //   name, repeat, inputs (the entry above when absent), streams, block (template; when absent the entry of components
@@ -181,7 +182,8 @@ struct Model {
   std::vector<NamedFormula> lists;  // over dims: how many entries a per-layer list has
   bool prefill_only = false;
   std::vector<std::string> drafts;
-  std::string max_context;  // config key
+  std::optional<Computes> computes;  // of the nodes of its own list
+  std::string max_context;           // config key
   std::string src;
   base::Span src_at;
   std::string note;

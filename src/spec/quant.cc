@@ -133,6 +133,10 @@ base::Result<std::vector<QuantScheme>> parse_quant(const Yaml& root, const std::
       faults.push_back(fault_at(ignore->at, "match is '" + match + "'", "path, component or substring"));
     inner.finish();
   }
+  if (const Yaml* stores = reader.get("stores")) {
+    out.stores = internal::read_formula(*stores, faults);
+    out.stores_at = stores->at;
+  }
   std::vector<base::Dtype> dtypes;
   for (const std::string& each : reader.texts("dtypes"))
     if (const std::optional<base::Dtype> dtype = base::dtype_from_ggml_name(each))

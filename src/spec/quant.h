@@ -17,6 +17,8 @@
 //                the model's own. A variable tensor's length is known to its file alone; `modules` are the last path
 //                segments beside which it may stand, all when absent; with `plain` also beside weights that
 //                stay plain. A tensor that stands `alone` is one for a whole stack of weights.
+//   stores       a promise: the bits that always stand for a weight of out by in, over the params and `plain`, the bits
+//                of the model's own dtype; of several dtypes the first counts
 // Source  facts on each scheme stand in its file.
 #pragma once
 
@@ -72,6 +74,8 @@ struct QuantScheme {
   std::vector<std::string> ignore_keys;
   IgnoreMatch ignore_match = IgnoreMatch::kPath;
   std::vector<StoredPattern> tensors;
+  expr::Formula stores;  // promised: bits of what stands for one weight, over out, in, the params and `plain`
+  base::Span stores_at;
 };
 
 // One scheme, or one for each of the file's `dtypes`.

@@ -142,6 +142,75 @@ TEST(Axiom, AComponentThatPromisesNothingGetsAdvice) {
             "it; expected axioms: how its entries grow, and what caps them\n");
 }
 
+// The small model's attention computes two ropes and a softmax of pairs; everything else in it is a matrix product or a
+// view.
+TEST(Axiom, WhatAGraphComputesIsCountedTwice) {
+  const auto computing = [](const std::string& ops) {
+    return faults_of(with(kSmall, kAttn, "graph:\n", "computes: { " + ops + " }\ngraph:\n"));
+  };
+  EXPECT_EQ(computing("rope: 2, attention_softmax: 1"), "");
+  EXPECT_EQ(computing("rope: \"2 * (d_head > 0)\", attention_softmax: 1"), "");
+  EXPECT_EQ(
+      computing("rope: 1, attention_softmax: 1"),
+      "specs/components/library/attn.yaml:7:13: [axiom] component 'attn' promises 1 of op 'rope', and its "
+      "graph in layers.*.attn has 2; expected as many as are promised; mend the graph, or the promise\n");
+  EXPECT_EQ(
+      computing("rope: 2, attention_softmax: 1, silu: 1"),
+      "specs/components/library/attn.yaml:7:44: [axiom] component 'attn' promises 1 of op 'silu', and its "
+      "graph in layers.*.attn has 0; expected as many as are promised; mend the graph, or the promise\n");
+  EXPECT_EQ(
+      computing("rope: 2"),
+      "specs/components/library/attn.yaml:7:11: [axiom] component 'attn' promises no op "
+      "'attention_softmax', and its graph in layers.*.attn has 1; expected as many as are promised; mend "
+      "the graph, or the promise\n");
+  EXPECT_EQ(computing("rope: d_hed, attention_softmax: 1"),
+            "specs/components/library/attn.yaml:7:13: [axiom] component 'attn' promises 'rope' so often: "
+            "'d_hed' is not known here; expected a count, over dims; mend the graph, or the promise\n");
+  EXPECT_EQ(
+      computing("rop: 2"),
+      "specs/components/library/attn.yaml:7:13: [analysis] 'computes' counts 'rop'; expected an op of unit "
+      "vector, of the ops table or the file's own; did you mean 'rope'?\n");
+  EXPECT_EQ(
+      computing("linear: 4"),
+      "specs/components/library/attn.yaml:7:13: [analysis] 'computes' counts 'linear'; expected an op of "
+      "unit vector, of the ops table or the file's own\n");
+}
+
+TEST(Axiom, AModelPromisesWhatItsOwnListComputes) {
+  const auto computing = [](const std::string& ops) {
+    return faults_of(with(kSmall, kModel, "quant_context:", "computes: " + ops + "\nquant_context:"));
+  };
+  EXPECT_EQ(computing("{}"), "");
+  EXPECT_EQ(
+      computing("{ rmsnorm: 1 }"),
+      "specs/models/small.yaml:10:13: [axiom] the model promises 1 of op 'rmsnorm', and its list has 0; "
+      "expected as many as are promised; mend the graph, or the promise\n");
+}
+
+// 3,840 by 7,680 values of 8 bits, and a scale of 32 for 8 of them along the input: 235,929,600 + 117,964,800 bits.
+TEST(Axiom, WhatStandsForAWeightIsCountedTwice) {
+  const auto storing = [](const std::string& promise) {
+    Files files = kSmall;
+    files["models/small.yaml"] = with(kSmall, kModel, "{ default_dtype: BF16 }",
+                                      "{ per_role: { default: { method: narrow } }, default_dtype: BF16 }")
+                                     .at(kModel);
+    files["quant/narrow.yaml"] =
+        "label: narrow\nscope: { ops: [linear], not_roles: [head] }\n"
+        "tensors:\n  - { suffix: .weight, dtype: I8, shape: [out, in], main: true }\n"
+        "  - { suffix: .scale, dtype: F32, shape: [out, \"in / 8\"] }\n"
+        "  - { suffix: .input_scale, dtype: F32, shape: [], optional: true }\nstores: \"" +
+        promise + "\"\nsource: made up\n";
+    return faults_of(files);
+  };
+  EXPECT_EQ(storing("8 * out * in + 32 * out * in / 8"), "");
+  EXPECT_EQ(storing("12 * out * in"), "");
+  EXPECT_EQ(
+      storing("8 * out * in + 32 * out"),
+      "specs/quant/narrow.yaml:7:9: [axiom] scheme 'narrow' promises 8 * out * in + 32 * out bits, "
+      "236052480 for a weight of 3840 by 7680; expected 353894400, those of its tensors that are always "
+      "there; mend the tensors, or the promise\n");
+}
+
 // Over small values of every symbol: what is called proven is true.
 TEST(Axiom, WhatIsProvenIsTrue) {
   const char* const formulas[] = {"a",

@@ -38,7 +38,8 @@ dims:
 model:
   - { name: embed, op: embedding, dims: { vocab: n_vocab, dim: d_model }, role: embedding }
   - { name: layers, repeat: n_layers, inputs: [embed], streams: { hidden: { carries: true } } }
-  - { name: head, op: linear, in: layers, dims: { in: d_model, out: n_vocab }, role: head, tied_to: embed, tied_when: tied }
+  - { name: last, op: last_tokens, in: layers }
+  - { name: head, op: linear, in: last, dims: { in: d_model, out: n_vocab }, role: head, tied_to: embed, tied_when: tied }
 quant_context:
   per_role: { default: { method: declared } }
   override: [{ nodes: [layers.*.mlp.gate], dtype: F32, source: made up }]
@@ -364,7 +365,7 @@ TEST(Faults, OfTensorsAndLeaves) {
            "more\n"},
           {"optional in one layer only",
            {{"layers.0.freq", "F32 4"}},
-           "specs/models/tiny.yaml:20:5: [weight] the checkpoint has no tensor 'layers.1.freq', which this "
+           "specs/models/tiny.yaml:21:5: [weight] the checkpoint has no tensor 'layers.1.freq', which this "
            "leaf stores; expected all of its instances or none\n"
            "the tensor headers: [weight] stored bytes are 4,144 as published; expected 4,160 by the spec, 16 "
            "more\n"},
@@ -608,7 +609,7 @@ TEST(Faults, OfAnOverrideThatHitsNothing) {
   std::string model = kTiny.at("models/tiny.yaml");
   model.replace(model.find("layers.*.mlp.gate"), 17, "layers.*.mlp.gait");
   EXPECT_EQ(lines_of(verify_all(tiny({{"models/tiny.yaml", model}}), header(plain()))),
-            "specs/models/tiny.yaml:17:14: [analysis] the override for 'layers.*.mlp.gait' hits no "
+            "specs/models/tiny.yaml:18:14: [analysis] the override for 'layers.*.mlp.gait' hits no "
             "parameter; expected a canonical module path of this model, '*' for each index\n");
 }
 

@@ -181,13 +181,10 @@ struct Explained {
 constexpr const char* kInferred = "equal: the operand's axis says it; stated, it is held against that axis";
 constexpr const char* kLabel = "equal: no tensor bears this name";
 constexpr const char* kOrder = "equal: a sum or product in another order";
-constexpr const char* kNorm = "both norms store one vector of this name and width";
-constexpr const char* kElementwise = "stores nothing and keeps its shape: only the forward pass tells";
 constexpr const char* kResidual =
     "which values of the stream's shape are added is in no tensor: only the forward pass tells";
 constexpr const char* kAlike = "tensors of one shape and use: which is which is in their names alone";
 constexpr const char* kNoParameters = "equal: roles divide parameters, and this op stores none";
-constexpr const char* kSampled = "which positions get logits is the engine's convention, in no file";
 constexpr const char* kFilesWin =
     "read where the config is silent, and then the files' own width is taken and noted";
 constexpr const char* kStated = "every config at hand states the key";
@@ -196,7 +193,6 @@ constexpr const char* kNoWindow =
 constexpr const char* kEveryLayer = "every config at hand makes each layer behind the dense ones MoE";
 constexpr const char* kSharedTables =
     "a prediction layer's own norm, table or head may be a copy of the main model's";
-constexpr const char* kJoin = "whether a join copies is the kernel's choice";
 constexpr const char* kStored = "every record at hand stores it";
 constexpr const char* kIgnoreAgrees =
     "equal here: the list names only what the scope leaves out anyway, or the reverse";
@@ -205,12 +201,13 @@ constexpr const char* kNamesOnly = "an index has no shapes or dtypes, and the to
 const Explained kExplained[] = {
     // What any file may have.
     {"*", "drop *.dim", kInferred},
-    {"*", "op *norm from rmsnorm to layernorm", kNorm},
-    {"models/*", "bypass sampled by norm", kSampled},
-    {"models/*", "op sampled from last_tokens to scale", kSampled},
     {"models/*", "default of dim tied_head plus 1",
      "of a config without the key: a stored head may be a copy"},
     {"models/*", "drop layers.inputs", "equal: the entry above feeds a stack that names no inputs"},
+    {"models/*", "*stream hidden of *",
+     "equal: a block's first input and output carry on where nothing says so"},
+    {"models/*", "drop *.streams", "equal: a block's first input and output carry on where nothing says so"},
+    {"models/*", "drop shape of stream *", "equal: values are held against a shape, and it makes none"},
     {"models/*", "drop default_dtype", kFilesWin},
     {"models/*", "default_dtype to *", kFilesWin},
     {"models/*", "drop scale_dtype", kFilesWin},
@@ -250,15 +247,7 @@ const Explained kExplained[] = {
     {"components/library/gqa_*", "swap names of k_proj and v_proj", kAlike},
     {"components/library/gqa_*", "swap k_heads and v_heads in in", kAlike},
     {"components/library/gqa_*", "swap names of k_heads and v_heads", kAlike},
-    {"components/library/gqa_*", "cache v_proj for v_heads",
-     "the same elements before they are seen as heads"},
     {"components/library/*", "rename probs", kLabel},
-    {"components/library/mla_*", "op q from concat to concat_view",
-     "whether a join copies is the kernel's choice"},
-    {"components/library/mla_attention.yaml", "op k from concat to concat_view",
-     "whether a join copies is the kernel's choice"},
-    {"components/library/mla_attention_absorbed.yaml", "op kv from concat_view to concat",
-     "whether a join copies is the kernel's choice"},
     {"components/library/mla_attention_absorbed.yaml", "rename q_absorbed", kLabel},
     {"components/library/mla_attention_absorbed.yaml", "rename context", kLabel},
     {"components/library/mla_attention_absorbed.yaml", "other role",
@@ -266,26 +255,15 @@ const Explained kExplained[] = {
 
     {"components/library/mla_sparse_core.yaml", "rename q_absorbed", kLabel},
     {"components/library/mla_sparse_core.yaml", "rename context", kLabel},
-    {"components/library/mla_sparse_core.yaml", "op kv from concat_view to concat", kJoin},
     {"components/library/mla_sparse_attention.yaml", "drop indexer.role", "equal: the component's own role"},
     {"components/library/mla_sparse_core.yaml", "other kind of cache entry k_pe_rope",
      "a rope key is a key: the kind is its name in the bill"},
     {"components/library/mla_sparse_choosing_attention.yaml", "drop indexer.role",
      "equal: the component's own role"},
     {"components/library/mla_sparse_*attention.yaml", "rename core", kLabel},
-    {"components/library/dsa_indexer.yaml", "op * from concat to concat_view", kJoin},
-    {"components/library/dsa_indexer.yaml", "bypass weights by weights_proj", kElementwise},
-    {"components/library/dsa_indexer.yaml", "op weights from scale to sigmoid", kElementwise},
-    {"components/library/dsa_indexer.yaml", "bypass index_relu by index_scores", kElementwise},
     {"components/library/dsa_indexer.yaml", "cache k_heads for k", "the same elements, seen as one head"},
     {"components/library/dsa_indexer.yaml", "other role", "equal: the call states the role"},
 
-    {"components/library/moe_*", "bypass gate_scores by gate", kElementwise},
-    {"components/library/moe_*", "op gate_scores from *", kElementwise},
-    {"components/library/moe_*", "bypass gate_normalized by chosen_scores", kElementwise},
-    {"components/library/moe_*", "op gate_normalized from normalize to softmax", kElementwise},
-    {"components/library/moe_*", "bypass gate_weights by *", kElementwise},
-    {"components/library/moe_*", "op gate_weights from *", kElementwise},
     {"components/library/moe_*", "drop gate_scores.role", kNoParameters},
     {"components/library/moe_*", "drop gate_normalized.role", kNoParameters},
     {"components/library/moe_*", "drop gate_weights.role", kNoParameters},
@@ -293,7 +271,6 @@ const Explained kExplained[] = {
     {"components/library/moe_ffn_gate_routing_bias.yaml", "rewire shared_experts from x to combine",
      kResidual},
     {"components/library/moe_ffn_gate_routing_bias.yaml", "swap operands of out", kOrder},
-    {"components/library/moe_ffn_gate_routing_bias.yaml", "op out from add to mul", kElementwise},
 
     {"components/library/mtp_layer_shared.yaml", "*shared_head.norm.tied*", kSharedTables},
     {"components/library/mtp_layer_shared.yaml", "rename shared_head.head", kSharedTables},
@@ -301,35 +278,18 @@ const Explained kExplained[] = {
     {"components/library/mtp_layer*", "swap operands of joined", kAlike},
     {"components/library/mtp_layer*", "swap enorm and hnorm in in", kAlike},
     {"components/library/mtp_layer*", "swap names of enorm and hnorm", kAlike},
-    {"components/library/mtp_layer*", "op joined from concat to concat_view",
-     "whether a join copies is the kernel's choice"},
     {"components/library/mtp_layer*", "rename decoder", kLabel},
     {"components/library/mtp_layer*", "rewire shared_head.norm from decoder to hidden", kResidual},
     {"components/library/mtp_layer*", "output *",
      "one prediction layer: what it would hand to a second is unread"},
 
-    {"components/library/pre_norm.yaml", "bypass *_residual by *", kResidual},
     {"components/library/pre_norm.yaml", "swap operands of *_residual", kOrder},
     {"components/library/pre_norm.yaml", "rewire *_residual from *", kResidual},
-    {"components/library/pre_norm.yaml", "op *_residual from add to mul", kElementwise},
     {"components/library/pre_norm.yaml", "rewire post_attention_layernorm from attention_residual to hidden",
      kResidual},
 
-    {"components/library/swiglu.yaml", "bypass act by gate_proj", kElementwise},
-    {"components/library/swiglu.yaml", "op act from silu to sigmoid", kElementwise},
-    {"components/library/swiglu.yaml", "op gated from mul to add", kElementwise},
     {"components/library/swiglu.yaml", "swap operands of gated", kOrder},
     {"components/library/swiglu.yaml", "swap names of gate_proj and up_proj", kAlike},
-    {"components/library/swiglu_clamped_fused.yaml", "bypass gate_clamped by gate", kElementwise},
-    {"components/library/swiglu_clamped_fused.yaml", "bypass up_clamped by up", kElementwise},
-    {"components/library/swiglu_clamped_fused.yaml", "bypass gate_scaled by gate_clamped", kElementwise},
-    {"components/library/swiglu_clamped_fused.yaml", "bypass gate_sigmoid by gate_scaled", kElementwise},
-    {"components/library/swiglu_clamped_fused.yaml", "bypass glu by gate_sigmoid", kElementwise},
-    {"components/library/swiglu_clamped_fused.yaml", "bypass up_shifted by up_clamped", kElementwise},
-    {"components/library/swiglu_clamped_fused.yaml", "op gate_* from *", kElementwise},
-    {"components/library/swiglu_clamped_fused.yaml", "op up_* from *", kElementwise},
-    {"components/library/swiglu_clamped_fused.yaml", "op gl* from mul to add", kElementwise},
-    {"components/library/swiglu_clamped_fused.yaml", "op gated from mul to add", kElementwise},
     {"components/library/swiglu_clamped_fused.yaml", "swap operands of gl*", kOrder},
     {"components/library/swiglu_clamped_fused.yaml", "swap operands of gated", kOrder},
     {"components/library/swiglu_clamped_fused.yaml", "rewire gate_scaled from gate_clamped to up_clamped",
@@ -344,7 +304,6 @@ const Explained kExplained[] = {
     {"quant/fp8_tensor.yaml", "drop modules of *", "more modules may have it, and in the records none does"},
     {"quant/fp8_tensor.yaml", "drop plain of *", "in the records every k_proj and v_proj is quantised"},
     {"quant/fp8_tensor.yaml", "drop scope.not_roles", kIgnoreAgrees},
-    {"quant/bnb_int8.yaml", "drop optional of .weight_format", kStored},
     {"quant/bnb_int8.yaml", "swap axes of .weight", kNamesOnly},
     {"quant/mlx_affine.yaml", "swap axes of *", kNamesOnly},
     {"quant/mlx_affine.yaml", "dtype of *", "any 16-bit type meets the total"},

@@ -90,13 +90,13 @@ TEST(Schedule, AKeyIsIgnoredWithAReasonAndNotReadBesides) {
   EXPECT_EQ(faults(R"({"part": {"hidden_size": 64, "num_ponds": 3}})", ignoring("part: \"not modelled\"")),
             "");
   EXPECT_EQ(faults("{}", ignoring("num_experts_per_tok: \"no reason\"")),
-            "specs/models/small.yaml:9:12: [schedule] config key 'num_experts_per_tok' is ignored, and dim "
+            "specs/models/small.yaml:10:12: [schedule] config key 'num_experts_per_tok' is ignored, and dim "
             "'top_k' reads it; expected one of both\n");
   const auto refused = spec::Library::from_texts(ignoring("hidden_size: \"\""));
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(
       refused.faults()[0].message(),
-      "specs/models/small.yaml:9:12: config key 'hidden_size' is ignored without a reason; expected why "
+      "specs/models/small.yaml:10:12: config key 'hidden_size' is ignored without a reason; expected why "
       "it changes nothing here");
 }
 
@@ -107,7 +107,7 @@ TEST(Schedule, AKeyIsHeldAgainstAFormula) {
   EXPECT_EQ(faults(R"({"hidden_size": 64})", files), "");
   EXPECT_EQ(
       faults(R"({"hidden_size": 65})", files),
-      "specs/models/small.yaml:9:10: [schedule] config.hidden_size is 65; expected 64, which is n_heads * "
+      "specs/models/small.yaml:10:10: [schedule] config.hidden_size is 65; expected 64, which is n_heads * "
       "d_head\n");
 }
 

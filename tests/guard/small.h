@@ -24,7 +24,7 @@ routed_experts: { copies: true, meaning: "experts" }
 expert: { meaning: "one expert" }
 router: { meaning: "scores" }
 block: { ops: [], meaning: "a layer" }
-norm: { ops: [rmsnorm], meaning: "a norm" }
+norm: { ops: [rmsnorm, layernorm], meaning: "a norm" }
 embedding: { ops: [embedding], meaning: "the table" }
 head: { ops: [linear], meaning: "logits" }
 )"},
@@ -36,7 +36,8 @@ dims: { d_model: "64", n_vocab: "50", n_heads: "4", d_head: "16", d_window: { co
 model:
   - { name: embed, op: embedding, dims: { vocab: n_vocab, dim: d_model }, role: embedding }
   - { name: layers, repeat: 2, inputs: [embed], streams: { hidden: { carries: true } } }
-  - { name: head, op: linear, in: layers, dims: { in: d_model, out: n_vocab }, role: head, tied_to: embed, tied_when: 0 }
+  - { name: last, op: last_tokens, in: layers }
+  - { name: head, op: linear, in: last, dims: { in: d_model, out: n_vocab }, role: head, tied_to: embed, tied_when: 0 }
 quant_context: { default_dtype: BF16 }
 )"},
     {"components/library/block.yaml",

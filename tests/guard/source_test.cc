@@ -208,7 +208,7 @@ TEST(SourceGuard, HoldsEveryAnchorOfAModel) {
 TEST(SourceGuard, AnAnchorThatTheSourceDoesNotBearOutBlocks) {
   const std::vector<std::tuple<const char*, const char*, const char*, const char*>> rows = {
       {kModel, "modeling_tiny.py: TinyBlock", "modeling_tiny.py: TinyBlok",
-       "specs/models/small.yaml:13:6: [source] modeling_tiny.py defines no 'TinyBlok'; expected a class, a "
+       "specs/models/small.yaml:14:6: [source] modeling_tiny.py defines no 'TinyBlok'; expected a class, a "
        "method as "
        "Class.method, a function, or a word of what was named before it; did you mean 'TinyBlock'?\n"},
       {kModel, "`prev_topk`", "`prev_topk_indices`",

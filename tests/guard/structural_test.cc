@@ -32,6 +32,11 @@ Files stating() {
   - { keys: [max_window_layers], is: rope, fact: window_from, meaning: "from here on" }
   - { keys: [qk_norm], is: norm, fact: qk_norm, meaning: norms }
   - { keys: [hidden_act], is: activation, fact: activation, meaning: activation, values: { silu: silu sigmoid, gelu: gelu } }
+  - { keys: [full_every], is: rope, fact: whole_every, meaning: "each so many-th" }
+  - { keys: [scoring_func], is: routing, fact: router_score, values: { sigmoid: sigmoid, softmax: softmax }, meaning: scores }
+  - { keys: [norm_topk_prob], is: routing, fact: router_norm, meaning: norm }
+  - { keys: [routed_scaling_factor], is: scaling, fact: router_factor, off: ["1.0"], meaning: factor }
+  - { keys: [rms_norm_eps], is: norm, fact: rms_norm, meaning: epsilon }
   - { keys: [rope_parameters], is: group, meaning: rope }
 )";
   return files;
@@ -51,7 +56,7 @@ TEST(Structural, DimsAreThoseOfTheirKeys) {
 TEST(Structural, AHeadIsTiedWhereTheConfigSaysSo) {
   EXPECT_EQ(faults(R"({"tie_word_embeddings": false})"), "");
   const std::string said = faults(R"({"tie_word_embeddings": true})");
-  EXPECT_NE(said.find("specs/models/small.yaml:8:13: [structural] 'head' is not tied to 'embed'; expected "
+  EXPECT_NE(said.find("specs/models/small.yaml:9:13: [structural] 'head' is not tied to 'embed'; expected "
                       "config.tie_word_embeddings, which is true; let tied_when follow that key\n"),
             std::string::npos)
       << said;
@@ -73,6 +78,14 @@ TEST(Structural, ListedLayersKeepWhatTheirTypeSays) {
   EXPECT_EQ(said("moe"),
             "specs/components/library/block.yaml:1:1: [structural] layer 1 of stack 'layers' keeps a window; "
             "expected nothing, since config.layer_types says moe; let a layer rule follow that list\n");
+}
+
+// Both layers of the small model keep a window.
+TEST(Structural, EachSoManyThLayerKeepsTheWholeContext) {
+  EXPECT_EQ(faults(R"({"full_every": 3})"), "");
+  EXPECT_EQ(faults(R"({"full_every": 2})"),
+            "specs/components/library/block.yaml:1:1: [structural] layer 1 of stack 'layers' keeps a window; "
+            "expected the whole context, since config.full_every is 2; let a layer rule follow that key\n");
 }
 
 TEST(Structural, RoutedLayersAreThoseThatTheConfigSays) {
@@ -294,16 +307,70 @@ TEST(Structural, QueriesAndKeysAreNormalisedWhereTheConfigSaysSo) {
       "normalised queries and keys; expected no norms on them, since config.qk_norm is false\n");
 }
 
-TEST(Structural, AnotherActivationIsAdvice) {
+TEST(Structural, AnotherActivationIsAFault) {
   const Files files = with(with(stating(), "components/library/expert.yaml", "  down: { op: linear, in: up",
                                 "  act: { op: silu, in: up, dim: d_expert }\n  down: { op: linear, in: act"),
                            kModel, "top_k: config", "top_k: config");
-  EXPECT_EQ(advice_of(report_of(files, R"({"hidden_act": "silu"})")), "");
-  const Report report = report_of(files, R"({"hidden_act": "gelu"})");
-  EXPECT_EQ(lines_of(report), "");
-  EXPECT_EQ(advice_of(report),
+  EXPECT_EQ(faults(R"({"hidden_act": "silu"})", files), "");
+  EXPECT_EQ(faults(R"({"hidden_act": "gelu"})", files),
             "specs/components/library/expert.yaml:4:3: [structural] node 'act' (layers.*.mlp.experts.*.act) "
-            "computes silu; expected gelu, since config.hidden_act is gelu\n");
+            "computes silu; expected gelu, since config.hidden_act is gelu; where the forward pass computes "
+            "another, ignores: { hidden_act: WHY }\n");
+}
+
+TEST(Structural, NormsOfTheTrunkTakeNoMeanWhereTheConfigHasAnEpsilonForThat) {
+  EXPECT_EQ(faults(R"({"rms_norm_eps": 1e-6})"), "");
+  const Files mean = with(stating(), kBlock, "op: rmsnorm, in: hidden, dim: d_model",
+                          "op: layernorm, in: hidden, dim: d_model, bias: 1");
+  EXPECT_EQ(faults("{}", mean), "");
+  EXPECT_EQ(faults(R"({"rms_norm_eps": 1e-6})", mean),
+            "specs/components/library/block.yaml:4:3: [structural] node 'norm' (layers.*.norm) is a layer "
+            "norm; expected rmsnorm, since config.rms_norm_eps is 1e-06\n");
+  // A norm inside attention is not the trunk's.
+  EXPECT_EQ(faults(R"({"rms_norm_eps": 1e-6})",
+                   with(stating(), kAttn, "q_rope: { op: rope, in: q_heads",
+                        "q_norm: { op: layernorm, in: q_heads, dim: d_head, bias: 1, role: norm }\n"
+                        "  q_rope: { op: rope, in: q_norm")),
+            "");
+}
+
+// The small router takes the softmax of the chosen logits: they add up to one, and nothing multiplies them.
+TEST(Structural, RoutersDoWhatTheConfigSays) {
+  const std::string router =
+      "specs/components/library/routed.yaml:1:1: [structural] the router of 'layers.*.mlp' ";
+  EXPECT_EQ(faults(R"({"norm_topk_prob": true, "scoring_func": "softmax", "routed_scaling_factor": 1.0})"),
+            "");
+  EXPECT_EQ(faults(R"({"scoring_func": "grouped"})"), "");
+  EXPECT_EQ(faults(R"({"norm_topk_prob": false})"),
+            router +
+                "makes the chosen scores add up to one; expected the other, since config.norm_topk_prob is "
+                "false\n");
+  EXPECT_EQ(faults(R"({"scoring_func": "sigmoid"})"),
+            router + "does not score by sigmoid; expected sigmoid, since config.scoring_func is sigmoid\n");
+  EXPECT_EQ(
+      faults(R"({"routed_scaling_factor": 2.5})"),
+      router + "multiplies by no factor; expected a scale, since config.routed_scaling_factor is 2.5\n");
+  const Files scored = with(stating(), kRouted, "weights: { op: softmax, in: logits, dim: top_k }",
+                            "score: { op: sigmoid, in: logits, dim: top_k }\n"
+                            "  weights: { op: scale, in: score, dim: top_k }");
+  EXPECT_EQ(
+      faults(R"({"norm_topk_prob": false, "scoring_func": "sigmoid", "routed_scaling_factor": 2.5})", scored),
+      "");
+  EXPECT_EQ(faults(R"({"norm_topk_prob": true})", scored),
+            router +
+                "leaves the chosen scores as they are; expected the other, since config.norm_topk_prob is "
+                "true\n");
+}
+
+TEST(Structural, ALayerNormStoresABiasOrSaysWhichClassHasNone) {
+  const Files bare = with(stating(), kBlock, "op: rmsnorm", "op: layernorm");
+  EXPECT_EQ(faults("{}", bare),
+            "specs/components/library/block.yaml:4:3: [structural] node 'norm' (layers.*.norm) is a layer "
+            "norm that stores no bias; expected a bias, or src: the class whose layer norm has none; "
+            "rmsnorm, where there is no mean either\n");
+  EXPECT_EQ(
+      faults("{}", with(bare, kBlock, "role: norm", "role: norm, src: \"modeling_small.py: SmallNorm\"")),
+      "");
 }
 
 TEST(Structural, WhatIsDeclaredIsUsed) {

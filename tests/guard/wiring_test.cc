@@ -106,6 +106,13 @@ TEST(Wiring, Cache) {
   });
 }
 
+TEST(Wiring, AnEntryIsKeptAsAttentionReadsIt) {
+  EXPECT_EQ(faults_of(with(kSmall, kAttn, "node: v_heads", "node: v")),
+            "specs/components/library/attn.yaml:6:7: [wiring] the cache keeps 'v', which node 'v_heads' "
+            "(layers.*.attn.v_heads) looks at by heads; expected the value as attention reads it; keep "
+            "'v_heads'\n");
+}
+
 TEST(Wiring, AnEntryOfANodeThatIsLeftOutNeedsAnother) {
   Files files = with(kSmall, kModel, "  - { name: layers, repeat: 2, inputs: [embed]",
                      "  - { name: keeper, component: keeper, in: embed }\n"
@@ -124,18 +131,98 @@ TEST(Wiring, AnEntryOfANodeThatIsLeftOutNeedsAnother) {
       << said;
 }
 
+TEST(Wiring, AnEntryHasATypeOfItsKind) {
+  expect_each({
+      {kAttn, "kind: value", "kind: value, dtype: F32",
+       "specs/components/library/attn.yaml:6:7: [wiring] the cache keeps 'v_heads' of kind value in the type "
+       "'F32'; "
+       "expected one of cache, or a config key with its source\n"},
+  });
+  EXPECT_EQ(faults_of(with(kSmall, kAttn, "kind: value",
+                           "kind: value, dtype: { config: cache_dtype, default: F32, source: made up }")),
+            "");
+}
+
+TEST(Wiring, OnlyWhatACacheKeepsIsJoinedAsItStands) {
+  const Files files = with(kSmall, kAttn, "  scores: { op: attention_score, in: [q_rope, k_rope]",
+                           "  q_a: { op: slice, in: q_heads, dims: { in: d_head, out: 4 } }\n"
+                           "  k_a: { op: slice, in: k_heads, dims: { in: d_head, out: 4 } }\n"
+                           "  q_all: { op: concat, in: [q_a, q_rope] }\n"
+                           "  k_all: { op: concat, in: [k_a, k_rope] }\n"
+                           "  scores: { op: attention_score, in: [q_all, k_all]");
+  const Files joined = with(files, kAttn, "node: k_rope", "node: k_all");
+  EXPECT_EQ(faults_of(joined, kConfig, kOthers), "");
+  EXPECT_EQ(
+      faults_of(with(joined, kAttn, "q_all: { op: concat", "q_all: { op: concat_view"), kConfig, kOthers),
+      "specs/components/library/attn.yaml:18:3: [wiring] node 'q_all' (layers.*.attn.q_all) takes 'q_a' and "
+      "'q_rope' as they stand, which no cache keeps; expected concat, which writes them side by side\n");
+  const Files apart = with(files, kAttn, "    - { node: v_heads",
+                           "    - { node: k_a, kind: rope_key, window: d_window }\n    - { node: v_heads");
+  EXPECT_EQ(
+      faults_of(with(apart, kAttn, "k_all: { op: concat,", "k_all: { op: concat_view,"), kConfig, kOthers),
+      "");
+  EXPECT_EQ(
+      faults_of(apart, kConfig, kOthers),
+      "specs/components/library/attn.yaml:20:3: [wiring] node 'k_all' (layers.*.attn.k_all) copies 'k_a' "
+      "and 'k_rope', which the cache keeps; expected concat_view, which reads them as they stand\n");
+}
+
+TEST(Wiring, AHeadMakesLogitsOfSampledPositions) {
+  EXPECT_EQ(
+      faults_of(with(kSmall, kModel, "in: last, dims", "in: layers, dims"), kConfig, kOthers),
+      "specs/models/small.yaml:8:13: [wiring] node 'last' (last) is computed and never read; expected a "
+      "reader, or a place among the outputs; read it, or leave it out\n"
+      "specs/models/small.yaml:9:13: [wiring] node 'head' (head) makes logits of every token of the "
+      "prompt; expected those of the positions that are sampled; put last_tokens before it\n");
+}
+
+// A tower of 4 tokens of its own, placed among the main model's.
+TEST(Wiring, PartsAreCountedApartAsAWhole) {
+  const Files files = with(
+      kSmall, kModel, "  - { name: layers, repeat: 2, inputs: [embed]",
+      "  - { name: pixels, op: tower_input, dims: { tokens: 4, dim: 8 }, apart: vision, phase: prefill }\n"
+      "  - { name: tower, op: linear, in: pixels, dims: { in: 8, out: d_model }, role: head, apart: vision, "
+      "phase: prefill }\n"
+      "  - { name: placed, op: place_tokens, in: [embed, tower], apart: vision, phase: prefill }\n"
+      "  - { name: layers, repeat: 2, inputs: [placed]");
+  EXPECT_EQ(faults_of(files, kConfig, kOthers), "");
+  const auto without = [&](const std::string& node) {
+    const size_t from = files.at(kModel).find("name: " + node);
+    Files out = files;
+    std::string& text = out.at(kModel);
+    text.erase(text.find(", apart: vision", from), std::string(", apart: vision").size());
+    return faults_of(out, kConfig, kOthers);
+  };
+  EXPECT_EQ(
+      without("pixels"),
+      "specs/models/small.yaml:7:13: [wiring] node 'pixels' (pixels) is read by part 'vision' alone and not "
+      "counted in it; expected the part that it is for; apart: vision\n");
+  EXPECT_EQ(
+      without("tower"),
+      "specs/models/small.yaml:8:13: [wiring] node 'tower' (tower) works on 'pixels', which is counted apart "
+      "as 'vision'; expected the same part, up to the node that places its values; apart: vision\n");
+  EXPECT_EQ(
+      without("placed"),
+      "specs/models/small.yaml:9:13: [wiring] node 'placed' (placed) works on 'tower', which is counted "
+      "apart as 'vision'; expected the same part, up to the node that places its values; apart: vision\n");
+}
+
 TEST(Wiring, DecodeKeepsWhatPrefillKeeps) {
   Files files = with(kSmall, kAttn, "role: attention\n", "role: attention\ndecode_variant: attn_decode\n");
   files["components/library/attn_decode.yaml"] =
       with(kSmall, kAttn, "role: attention\n", "role: attention_decode\nvariant_of: attn\n").at(kAttn);
   EXPECT_EQ(faults_of(files), "");
-  EXPECT_EQ(faults_of(with(files, "components/library/attn_decode.yaml", "node: v_heads", "node: v")),
-            "specs/components/library/attn.yaml:7:7: [wiring] prefill keeps 'v_heads' "
-            "(layers.*.attn.v_heads) as value, 64 elements within d_window; expected the same entry in "
-            "decode; give a component and its decode variant the same cache\n"
-            "specs/components/library/attn_decode.yaml:7:7: [wiring] decode keeps 'v' (layers.*.attn.v) as "
-            "value, 64 elements within d_window; expected the same entry in prefill; give a component and "
-            "its decode variant the same cache\n");
+  EXPECT_EQ(
+      faults_of(with(files, "components/library/attn_decode.yaml", "node: v_heads", "node: v")),
+      "specs/components/library/attn_decode.yaml:7:7: [wiring] the cache keeps 'v', which node 'v_heads' "
+      "(layers.*.attn.v_heads) looks at by heads; expected the value as attention reads it; keep "
+      "'v_heads'\n"
+      "specs/components/library/attn.yaml:7:7: [wiring] prefill keeps 'v_heads' "
+      "(layers.*.attn.v_heads) as value, 64 elements within d_window; expected the same entry in "
+      "decode; give a component and its decode variant the same cache\n"
+      "specs/components/library/attn_decode.yaml:7:7: [wiring] decode keeps 'v' (layers.*.attn.v) as "
+      "value, 64 elements within d_window; expected the same entry in prefill; give a component and "
+      "its decode variant the same cache\n");
 }
 
 TEST(Wiring, Routing) {
@@ -164,13 +251,13 @@ TEST(Wiring, Roles) {
   expect_each(
       {
           {kModel, ", role: head", "",
-           "specs/models/small.yaml:8:13: [wiring] node 'head' (head) stores 'weight' and has no role; "
+           "specs/models/small.yaml:9:13: [wiring] node 'head' (head) stores 'weight' and has no role; "
            "expected a role of specs/roles.yaml, which its totals stand under\n"},
           {kModel, "role: head", "role: norm",
-           "specs/models/small.yaml:8:13: [wiring] node 'head' (head) of op 'linear' has the role 'norm'; "
+           "specs/models/small.yaml:9:13: [wiring] node 'head' (head) of op 'linear' has the role 'norm'; "
            "expected a role that such an op may have\n"},
           {kModel, "role: head", "role: attention",
-           "specs/models/small.yaml:8:13: [wiring] node 'head' (head) has the role 'attention' of a "
+           "specs/models/small.yaml:9:13: [wiring] node 'head' (head) has the role 'attention' of a "
            "component; "
            "expected a role that fills no slot\n"},
           {kBlock, ", role: norm", "",
