@@ -36,7 +36,7 @@ std::vector<std::string_view> cut(std::string_view text, char sign) {
   return out;
 }
 
-// "LlamaAttention.forward" of "LlamaAttention.forward for the norms": a leading word that only code has. Empty for prose.
+// "TinyAttention.forward" of "TinyAttention.forward for the norms": a leading word that only code has. Empty for prose.
 std::string_view leading_name(std::string_view part) {
   size_t end = 0;
   while (end < part.size() && (letter(part[end]) || digit(part[end]) || part[end] == '.')) ++end;

@@ -40,7 +40,7 @@ void figures_of(std::string_view line, int number, std::vector<CardFigure>& out)
   for (size_t at = 0; at < line.size(); ++at) {
     if (!digit(line[at])) continue;
     const size_t start = at;
-    // Part of a name or of a longer number: "Qwen3-8B", "8x7B", "v1.5B".
+    // Part of a name or of a longer number: "Name3-8B", "8x7B", "v1.5B".
     const char before = start == 0 ? ' ' : line[start - 1];
     CardFigure made;
     made.line = number;

@@ -1,7 +1,7 @@
 // card.h: how many parameters the model card says there are, beside how many the spec counts. Advises.
 //
 // Read     README.md of a local model or of the hub: lines that speak of parameters, and in them numbers such as "671B",
-//          "8.2 billion", "1T". Names ("Qwen3-8B", "8x7B") and numbers of tokens are none.
+//          "8.2 billion", "1T". Names ("Name3-8B", "8x7B") and numbers of tokens are none.
 // Agrees   One of them is params.total, or that with what is counted apart, or without the embedding table, rounded or cut
 //          to as many digits as are written.
 #pragma once

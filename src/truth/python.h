@@ -1,6 +1,6 @@
 // python.h: what a Python source text defines and calls. It is read as text: tree-sitter parses it, nothing is run.
 //
-// Names   "LlamaAttention", "LlamaAttention.forward", "rotate_half": classes, methods, functions, dotted by where they stand.
+// Names   "TinyAttention", "TinyAttention.forward", "rotate_half": classes, methods, functions, dotted by where they stand.
 // Words   The text without comments and docstrings, cut into identifiers, numbers and single signs, so that layout does
 //         not matter where code is looked for.
 // Bounds  60,000 words and 1,000 levels, beyond any published source: the parser's own counts have 16 bits.
