@@ -31,8 +31,8 @@ struct Quantity {
 
 struct BillInput {
   int64_t batch = 1;
-  int64_t prompt = 4096;   // tokens of the prefill step
-  int64_t context = 4096;  // tokens a decode step attends to
+  int64_t prompt = 4096;    // tokens of the prefill step
+  int64_t context = 4096;   // tokens a decode step attends to
   std::string engine = {};  // of specs/engines, whose way of keeping the cache counts; none: the model's own
   std::map<std::string, int64_t> engine_options = {};
   std::shared_ptr<const spec::Precision> precision = nullptr;  // none: the checkpoint's own formats

@@ -32,8 +32,8 @@ EntryLayout parse_layout(const base::YamlEntry& entry, Faults& faults) {
   EntryLayout out;
   out.kind = entry.key;
   out.at = entry.key_at;
-  for (const Yaml& part : read_list(entry.value, "entry '" + entry.key + "'",
-                                              "a list of {what, dtype, elements}", faults))
+  for (const Yaml& part :
+       read_list(entry.value, "entry '" + entry.key + "'", "a list of {what, dtype, elements}", faults))
     out.parts.push_back(parse_part(part, entry.key, faults));
   if (entry.value.is_sequence() && out.parts.empty())
     faults.push_back(fault_at(entry.value.at, "entry '" + entry.key + "' has no part",
