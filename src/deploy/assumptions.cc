@@ -77,7 +77,6 @@ Result<Assumptions> load_assumptions(const std::string& folder, const std::strin
           amount(&entry.value, 0, 1, 1e18, "the rate of '" + entry.key + "'", faults);
   out.dispatch = wire(reader, "dispatch", faults);
   out.combine = wire(reader, "combine", faults);
-  out.fused_activations = reader.flag("fused_activations");
   out.collective_latency_s =
       amount(reader.get("collective_latency_s"), 0, 0, 1, "'collective_latency_s'", faults);
   reader.finish();

@@ -7,7 +7,6 @@
 //         dispatch, combine  {bytes_per_element, bytes_per_token, copies}: what one token's vector costs on the wire, and
 //                         how often it is sent: `experts` once per chosen expert, `ranks` once per GPU that has any of
 //                         them (expected, experts chosen alike)
-//         fused_activations  whether a value that one op writes and the next reads stays on chip where engines fuse them
 //         collective_latency_s   added to every collective
 // Units   Bytes, bytes/s, seconds, fractions.
 // Errors  At the file's line.
@@ -31,7 +30,6 @@ struct Assumptions {
   double reserved_bytes = 0;
   std::map<std::string, double> memory_bytes_per_s, link_bytes_per_s;
   WireFormat dispatch, combine;
-  bool fused_activations = false;
   double collective_latency_s = 0;
 };
 

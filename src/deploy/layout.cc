@@ -277,7 +277,6 @@ class Propagator {
     return nullptr;
   }
 
-  bool experts_around(NodeId id) const { return expert_call(tree_.nodes[id].call) >= 0; }
   int expert_call(int call) const {
     for (; call >= 0; call = tree_.calls[call].parent)
       if (tree_.calls[call].splits_tokens) return call;
@@ -490,7 +489,7 @@ class Propagator {
       out_.work[id][m] = choice.split ? State::sharded(0) : State::replicated();
       keep(id, m);
     }
-    flush(id);
+    flush();
   }
 
   Choice choose(NodeId id, const std::vector<Letter>& letters, size_t m) {
@@ -665,7 +664,7 @@ class Propagator {
   }
 
   // Conversions of one tensor over several mesh axes are one collective over their product.
-  void flush(NodeId /*id*/) {
+  void flush() {
     std::vector<bool> done(pending_.size(), false);
     for (size_t i = 0; i < pending_.size(); ++i) {
       if (done[i]) continue;
@@ -721,7 +720,7 @@ class Propagator {
         if (carry.in == graph::kNone || carry.out == graph::kNone) continue;
         for (size_t m = 0; m < out_.mesh.axes.size(); ++m)
           record(carry.out, carry.out, m, out_.made[carry.out][m], out_.kept[carry.in][m]);
-        flush(carry.out);
+        flush();
       }
     }
   }
@@ -735,7 +734,7 @@ class Propagator {
         const int last = static_cast<int>(analysis_.computed[id].size()) - 1;
         if (made.is_partial() || made == State::sharded(last)) record(id, id, m, made, State::replicated());
       }
-      flush(id);
+      flush();
     }
   }
 

@@ -7,6 +7,7 @@
 
 #include "expr/expr.h"
 #include "guard/structural.h"
+#include "spec/context.h"
 
 namespace archlight::guard {
 namespace {
@@ -69,16 +70,7 @@ class Schedule {
   }
 
  private:
-  const Json* at(const std::string& path) const {
-    const Json* value = &config_;
-    for (size_t from = 0; value && from <= path.size();) {
-      const size_t dot = std::min(path.find('.', from), path.size());
-      const std::string key = path.substr(from, dot - from);
-      value = value->is_object() && value->contains(key) ? &(*value)[key] : nullptr;
-      from = dot + 1;
-    }
-    return value;
-  }
+  const Json* at(const std::string& path) const { return spec::value_at(config_, path); }
 
   void fail(const base::Span& where, std::string wrong, std::string expected, std::string fix = {}) {
     out_.faults.push_back({where, std::move(wrong), std::move(expected), std::move(fix), "schedule"});

@@ -55,16 +55,7 @@ class Reading {
   }
 
  private:
-  const Json* at(const std::string& path) const {
-    const Json* value = &config_;
-    for (size_t from = 0; value && from <= path.size();) {
-      const size_t dot = std::min(path.find('.', from), path.size());
-      const std::string key = path.substr(from, dot - from);
-      value = value->is_object() && value->contains(key) ? &(*value)[key] : nullptr;
-      from = dot + 1;
-    }
-    return value;
-  }
+  const Json* at(const std::string& path) const { return value_at(config_, path); }
 
   void read(const std::string& path, const Json& object) {
     // Kinds of layers may have scalings of their own: each is an object in the group.
@@ -136,6 +127,17 @@ class Reading {
 };
 
 }  // namespace
+
+const Json* value_at(const Json& config, const std::string& path) {
+  const Json* value = &config;
+  for (size_t from = 0; value && from <= path.size();) {
+    const size_t dot = std::min(path.find('.', from), path.size());
+    const std::string key = path.substr(from, dot - from);
+    value = value->is_object() && value->contains(key) ? &(*value)[key] : nullptr;
+    from = dot + 1;
+  }
+  return value;
+}
 
 std::optional<Rational> RopeScaling::product() const {
   if (!stretched || !factor || !original) return std::nullopt;

@@ -19,6 +19,9 @@
 
 namespace archlight::spec {
 
+// The value at "text_config.rope_scaling" in a config; null where there is none.
+const base::Json* value_at(const base::Json& config, const std::string& path);
+
 struct RopeType {
   std::vector<std::string> names, also;
   bool stretched = false;  // the stated length is original * factor
